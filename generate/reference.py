@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from generate.render import codes, render
 from pulumi_hosting.api import models
 from pulumi_hosting.api.operations import OPERATIONS, PRESETS, SCOPES, Operation
+from pulumi_hosting.api.values import LINE_PATTERN, LINES_PATTERN
 from pulumi_hosting.client import exceptions
 from pulumi_hosting.provider.names import token
 from pulumi_hosting.resources import RESOURCES
@@ -139,7 +140,12 @@ def _bounds(schema: Mapping[str, Any]) -> Iterator[str]:
     for least, most, what in (("minLength", "maxLength", "characters"), ("minItems", "maxItems", "items")):
         if least in schema or most in schema:
             yield f"{schema.get(least, 0)}..{schema.get(most, '')} {what}"
-    if "pattern" in schema:
+    # What is longer is for programs: the meaning says it in words.
+    if (
+        "pattern" in schema
+        and schema["pattern"] not in (LINE_PATTERN, LINES_PATTERN)
+        and len(schema["pattern"]) < 60
+    ):
         yield f"matches `{schema['pattern']}`"
     if schema.get("examples"):
         yield "known values " + codes(schema["examples"])

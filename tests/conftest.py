@@ -185,9 +185,16 @@ NPM_UNREACHABLE = ("ENOTFOUND", "EAI_AGAIN", "ETIMEDOUT", "ECONNREFUSED", "ENETU
 @pytest.fixture(scope="session")
 def npm_modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The npm packages that the lock file of the example in TypeScript names, in a directory of their own."""
-    folder = tmp_path_factory.mktemp("npm")
+    source = Path(__file__).parents[1] / "examples" / "typescript"
+    return install_npm_packages(source, tmp_path_factory.mktemp("npm"))
+
+
+def install_npm_packages(source: Path, folder: Path) -> Path:
+    """Those that the lock file in ``source`` names, in ``folder``; the test is skipped if npm reaches no
+    registry.
+    """
     for name in ("package.json", "package-lock.json"):
-        shutil.copy(Path(__file__).parents[1] / "examples" / "typescript" / name, folder)
+        shutil.copy(source / name, folder)
     command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]
     installed = subprocess.run(
         command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False

@@ -36,6 +36,12 @@ PROOFS = {
         "every answer with every fault of connection, framing, encoding, status and proxy",
         "tests/client/test_transport_faults.py",
     ),
+    "openapi": Proof(
+        "tests.contract.schema_cases",
+        20,
+        "every request that the OpenAPI document allows, and many that it does not, in both dialects",
+        "tests/contract/test_schemathesis.py",
+    ),
     "between-runs": Proof(
         "tests.between_runs",
         30,

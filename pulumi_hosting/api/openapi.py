@@ -15,7 +15,9 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaV
 from pydantic_core import core_schema
 
 from pulumi_hosting.api.error_codes import CODES
-from pulumi_hosting.api.operations import KEY_LENGTH, OPERATIONS, SCOPES, Operation
+from pulumi_hosting.api.models.field_types import EVENTS
+from pulumi_hosting.api.models.webhooks import DELIVERY_HEADERS
+from pulumi_hosting.api.operations import GROUPS, KEY_LENGTH, KEY_PATTERN, OPERATIONS, SCOPES, Operation
 from pulumi_hosting.api.values import INT64
 
 RETRY_AFTER_STATUSES = (409, 429, 503)
@@ -34,11 +36,16 @@ def document() -> dict[str, Any]:
         "info": {
             "title": "Hosting Client API",
             "version": "1.0.0",
+            "license": {"name": "Apache 2.0", "identifier": "Apache-2.0"},
             "description": "Virtual servers, domains, balance and webhooks of a hosting account.",
         },
         "servers": [{"url": "/v1"}],
-        "tags": [{"name": tag} for tag in dict.fromkeys(operation.tag for operation in OPERATIONS)],
+        "tags": [
+            {"name": tag, "description": f"{GROUPS.get(tag, GROUPS['meta']).partition(' (')[0]}."}
+            for tag in dict.fromkeys(operation.tag for operation in OPERATIONS)
+        ],
         "paths": paths,
+        "webhooks": {event: {"post": _delivery(event, meaning)} for event, meaning in EVENTS.items()},
         "components": {
             "schemas": _schemas(),
             "headers": deepcopy(_HEADERS),
@@ -88,6 +95,36 @@ def _operation(operation: Operation) -> dict[str, object]:
     return printed
 
 
+def _delivery(event: str, meaning: str) -> dict[str, object]:
+    """The request that a subscription's URL gets."""
+    area = event.partition(".")[0]
+    about = {"$ref": _REF.format(model=_OBJECTS[area])} if area in _OBJECTS else {"type": "object"}
+    told = {"type": {"const": event}, "data": {"type": "object", "properties": {"object": about}}}
+    schema = {"allOf": [{"$ref": _REF.format(model="Event")}, {"type": "object", "properties": told}]}
+    return {
+        "operationId": f"on_{event.replace('.', '_')}",
+        "tags": ["webhooks"],
+        "summary": meaning.capitalize(),
+        "security": [],
+        "parameters": [
+            {"name": name, "in": "header", **_header("string", text, True, pattern=pattern)}
+            for name, (pattern, text) in DELIVERY_HEADERS.items()
+        ],
+        "requestBody": {"required": True, "content": {"application/json": {"schema": schema}}},
+        "responses": {"2XX": {"description": "Received. The body is ignored; answer within 10 seconds."}},
+    }
+
+
+_OBJECTS = {
+    "server": "Server",
+    "invoice": "Invoice",
+    "balance": "Balance",
+    "domain": "Domain",
+    "key": "ApiKey",
+}
+"""The models of ``data.object``, by the first word of an event; a ping has one of its own."""
+
+
 def _json(model: str) -> dict[str, object]:
     """A body that is a model of this name."""
     return {"application/json": {"schema": {"$ref": _REF.format(model=model)}}}
@@ -103,17 +140,23 @@ def _query_parameters(operation: Operation) -> Iterator[dict[str, object]]:
         return
     schema = operation.query.model_json_schema(mode="validation", schema_generator=_Printer)
     for name, field in schema["properties"].items():
-        # A query has no null: an optional parameter is left out instead.
-        branches = [branch for branch in field.pop("anyOf", ()) if branch != {"type": "null"}]
         yield {
             "name": name,
             "in": "query",
             "required": name in schema.get("required", ()),
-            "schema": {**field, **branches[0]} if len(branches) == 1 else field,
+            "schema": _without_null(field),
+            **({"example": operation.query.example[name]} if name in operation.query.example else {}),
         }
 
 
-def _header(kind: str, description: str, required: bool = False, **rules: int) -> dict[str, object]:
+def _without_null(field: JsonSchemaValue) -> JsonSchemaValue:
+    """An optional value that is left out rather than null."""
+    branches = [branch for branch in field.get("anyOf", ()) if branch != {"type": "null"}]
+    rest = {name: value for name, value in field.items() if name != "anyOf"}
+    return rest | (branches[0] if len(branches) == 1 else {"anyOf": branches} if branches else {})
+
+
+def _header(kind: str, description: str, required: bool = False, **rules: object) -> dict[str, object]:
     return {"description": description, "required": required, "schema": {"type": kind, **rules}}
 
 
@@ -121,13 +164,13 @@ _ADOPTED = "Adopted and echoed: the first 64 of its letters, digits and . _ : - 
 _NAMES = (
     "Names this request for 7 days: repeated with the same key it is answered again, not carried out again."
 )
-_LENGTHS = {"minLength": KEY_LENGTH.start, "maxLength": KEY_LENGTH.stop - 1}
+_KEY = {"pattern": KEY_PATTERN, "minLength": KEY_LENGTH.start, "maxLength": KEY_LENGTH.stop - 1}
 _PARAMETERS = {
     "RequestId": {"name": "X-Request-ID", "in": "header", **_header("string", _ADOPTED)},
     "IdempotencyKey": {
         "name": "Idempotency-Key",
         "in": "header",
-        **_header("string", _NAMES, True, **_LENGTHS),
+        **_header("string", _NAMES, True, **_KEY),
     },
 }
 
@@ -142,6 +185,7 @@ _HEADERS = {
     "X-RateLimit-Remaining": _header("integer", "Requests left in the current window."),
     "X-RateLimit-Reset": _header("integer", "Unix seconds at which the window ends."),
     "Retry-After": _header("integer", "Seconds to wait before trying again."),
+    "Allow": _header("string", "The methods of this path."),
     "Cache-Control": _header("string", "public, max-age=300."),
     "Content-Disposition": _header("string", "attachment with a file name."),
 }
@@ -159,7 +203,7 @@ def _successes(operation: Operation) -> dict[str, object]:
     for status, model in operation.responses.items():
         answer: dict[str, Any] = {"description": operation.summary, "headers": _headers(operation)}
         if model is bytes:
-            answer["content"] = {"application/pdf": {}}
+            answer["content"] = {"application/pdf": {"schema": {"type": "string", "format": "binary"}}}
             answer["headers"] = _headers(operation, "Content-Disposition")
         elif model is dict:
             answer["content"] = {"application/json": {"schema": {"type": "object"}}}
@@ -172,11 +216,12 @@ def _successes(operation: Operation) -> dict[str, object]:
 
 def _refusals(operation: Operation) -> dict[str, object]:
     by_status: dict[int, list[str]] = {}
-    for code in operation.error_codes:
+    # What other methods of a path get has no place but beside the answers of those it has.
+    for code in (*operation.error_codes, "method_not_allowed"):
         by_status.setdefault(CODES[code].status, []).append(code)
     printed: dict[str, object] = {}
     for status, codes in sorted(by_status.items()):
-        more = ["Retry-After"] if status in RETRY_AFTER_STATUSES else []
+        more = ["Retry-After"] if status in RETRY_AFTER_STATUSES else ["Allow"] if status == 405 else []
         printed[str(status)] = {
             "description": "; ".join(f"{code}: {CODES[code].meaning}" for code in codes),
             "headers": _headers(operation, *more),
@@ -212,6 +257,11 @@ class _Printer(GenerateJsonSchema):
         del printed["title"]
         return printed
 
+    def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonSchemaValue:
+        # A choice of one is a choice, too; generators of clients write bad code for a constant number.
+        printed = super().literal_schema(schema)
+        return {**printed, "enum": [printed.pop("const")]} if "const" in printed else printed
+
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
         is_null = schema.get("default", ...) is None
         return self.generate_inner(schema["schema"]) if is_null else super().default_schema(schema)
@@ -226,6 +276,13 @@ def _schemas() -> dict[str, object]:
             if model not in (None, bytes, dict):
                 models[model] = "serialization"
     _, printed = models_json_schema(list(models.items()), ref_template=_REF, schema_generator=_Printer)
+    for operation in OPERATIONS:
+        if (request := operation.request) is not None:
+            schema = printed["$defs"][request.__name__]
+            schema |= {**deepcopy(dict(request.printed)), "examples": [dict(request.example)]}
+            for name, field in schema["properties"].items():
+                if not request.may_be_null(name):
+                    schema["properties"][name] = _without_null(field)
     return {"Error": deepcopy(_ERROR), **printed["$defs"]}
 
 

@@ -18,10 +18,15 @@ from urllib.parse import urlsplit
 
 from pydantic_core import PydanticCustomError
 
-SERVER_NAME_PATTERN = r"^[A-Za-z0-9._-]+$"
-"""The characters, as the API document says them; :func:`check_server_name` looks at the labels as well."""
+_SERVER_LABEL = "[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
+SERVER_NAME_PATTERN = rf"^{_SERVER_LABEL}(?:\.{_SERVER_LABEL})*$"
+NAME_LENGTH = 253
+"""Most characters of a name of a server or host."""
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-HOST_NAME_PATTERN = rf"^(?=.{{1,253}}\.?$){_LABEL}(?:\.{_LABEL})+\.?$"
+_LABELS = rf"{_LABEL}(?:\.{_LABEL})+\.?"
+HOST_NAME_PATTERN = rf"^(?!.*\.[0-9]+\.?$){_LABELS}$"
+DOMAIN_NAME_PATTERN = rf"^(?:{_LABELS}|(?=.*[^\x00-\x7f])[^\s.]{{1,63}}(?:\.[^\s.]{{1,63}})*\.?)$"
+"""What a pattern can say; :func:`check_domain_name` also looks for characters that cannot be seen."""
 KEY_TYPES = (
     "ssh-ed25519",
     "ssh-rsa",
@@ -37,11 +42,11 @@ the ownership tag.
 """
 
 _ID = re.compile("[1-9][0-9]{0,18}")
-_SERVER_LABEL = "[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
-_SERVER_NAME = re.compile(rf"{_SERVER_LABEL}(?:\.{_SERVER_LABEL})*")
-_HOST_NAME = re.compile(HOST_NAME_PATTERN)
-_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f]")
-_CONTROLS_OF_LINES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_SERVER_NAME = re.compile(SERVER_NAME_PATTERN)
+_HOST_NAME = re.compile(_LABELS)
+LINE_PATTERN = r"^[^\x00-\x1f\x7f-\x9f]*$"
+LINES_PATTERN = r"^[^\x00-\x08\x0b-\x1f\x7f-\x9f]*$"
+_LINE, _LINES = re.compile(LINE_PATTERN), re.compile(LINES_PATTERN)
 _SURROGATES = re.compile("[\ud800-\udfff]")
 # Characters that show nothing though Unicode counts them as letters, marks or symbols.
 _BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
@@ -77,14 +82,14 @@ def passes(check: Callable[[str], object], value: str) -> bool:
 
 def check_line(value: str) -> str:
     """One line of text: no control characters, no half of a surrogate pair."""
-    _check_characters(value, _CONTROLS, "must not hold control characters or line breaks")
+    _check_characters(value, _LINE, "must not hold control characters or line breaks")
     return value
 
 
-def _check_characters(value: str, refused: re.Pattern[str], reason: str) -> None:
+def _check_characters(value: str, allowed: re.Pattern[str], reason: str) -> None:
     if _SURROGATES.search(value):
         raise ValueError("is not valid Unicode: it holds half of a surrogate pair")
-    if refused.search(value):
+    if not allowed.fullmatch(value):
         raise ValueError(reason)
 
 
@@ -93,7 +98,7 @@ def check_notes(value: str) -> str:
     JSON.
     """
     reason = "must not hold control characters other than line feed and tab"
-    _check_characters(value, _CONTROLS_OF_LINES, reason)
+    _check_characters(value, _LINES, reason)
     size = len(json.dumps(value, ensure_ascii=False).encode())
     if size > NOTES_BYTES:
         raise ValueError(f"must be at most {NOTES_BYTES} bytes as JSON, and is {size}")
@@ -107,9 +112,9 @@ def check_server_name(value: str) -> str:
     """A server's name: labels of A-Z a-z 0-9 _ - between dots, of 1 to 63 characters, not beginning or ending
     with a hyphen.
     """
-    if _SERVER_NAME.fullmatch(value) and len(value) <= 253:
+    if _SERVER_NAME.fullmatch(value) and len(value) <= NAME_LENGTH:
         return value
-    if not re.fullmatch(SERVER_NAME_PATTERN.strip("^$"), value):
+    if not re.fullmatch("[A-Za-z0-9._-]+", value):
         raise ValueError("may contain only A-Z a-z 0-9 . _ - and must not be empty")
     raise ValueError(
         "must be a host name: labels of 1 to 63 characters between dots, none beginning or ending with a "
@@ -119,9 +124,9 @@ def check_server_name(value: str) -> str:
 
 def check_host_name(value: str) -> str:
     """A host name of at least two labels (RFC 1123), never an IP address; a dot at the end is allowed."""
-    if not _HOST_NAME.fullmatch(value):
+    if not _HOST_NAME.fullmatch(value) or len(value) > NAME_LENGTH:
         raise ValueError("must be a host name of at least two labels of letters, digits and hyphens")
-    if value.rstrip(".").rpartition(".")[2].isdigit():
+    if not re.fullmatch(HOST_NAME_PATTERN, value):
         raise ValueError("must be a host name, not an IP address")
     return value
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from pulumi_hosting.api.models.body import RequestModel
-from pulumi_hosting.api.operations import KEY_LENGTH, MAX_BODY_BYTES, Operation
+from pulumi_hosting.api.operations import KEY_PATTERN, MAX_BODY_BYTES, Operation
 from pulumi_hosting.api.reasons import reasons
 from pulumi_hosting.api.secrets import REVEALED, Redactor, Secret
 from pulumi_hosting.api.values import id_number, passes
@@ -222,7 +222,7 @@ def checked_key(operation: Operation, given: str | None, new_id: Callable[[], st
             raise InvalidInput({"idempotency_key": "this operation takes none"}, operation.id)
         return None
     key = new_id() if given is None else given
-    if not isinstance(key, str) or len(key) not in KEY_LENGTH or any(not "!" <= char <= "~" for char in key):
+    if not isinstance(key, str) or not re.fullmatch(KEY_PATTERN, key):
         raise InvalidInput(
             {"idempotency_key": "must be 16 to 128 printable ASCII characters without spaces"}, operation.id
         )

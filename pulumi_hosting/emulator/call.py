@@ -25,7 +25,6 @@ from pulumi_hosting.emulator.ledger import Cause
 from pulumi_hosting.emulator.messages import Answer, ApiRequest, Refusal, invalid
 from pulumi_hosting.emulator.periods import DAY_SECONDS
 from pulumi_hosting.emulator.store import Store
-from pulumi_hosting.emulator.validation import clears
 
 T = TypeVar("T", bound=r.Row)
 
@@ -200,7 +199,7 @@ class Call:
             value = getattr(self.body, name)
             if value is not None:
                 setattr(row, name, value)
-            elif clears(type(self.body), name):
+            elif type(self.body).clears(name):
                 setattr(row, name, "")
 
     def check_promo(self, code: str | None) -> None:

@@ -202,6 +202,7 @@ class Core:
         call.request_log.status = response.status
         if not isinstance(response.body, bytes):
             call.request_log.response = response.content.decode()
+        response.seal()
 
     # --- time
 

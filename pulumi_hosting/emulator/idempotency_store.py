@@ -5,13 +5,12 @@ import re
 from collections.abc import Collection
 from hashlib import sha256
 
-from pulumi_hosting.api.operations import KEY_LENGTH, KEY_MEMORY_SECONDS, Operation
+from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS, KEY_PATTERN, Operation
 from pulumi_hosting.emulator.formats import View, format_seconds
 from pulumi_hosting.emulator.messages import Answer, ApiRequest, Refusal, invalid
 from pulumi_hosting.emulator.rows import KeyRow, StoredResponse
 from pulumi_hosting.emulator.store import Store
 
-_PRINTABLE = re.compile("[!-~]+")
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 # Errors that go away without a new request: another change of the object is in progress.
 TRANSIENT = frozenset(("operation_in_progress",))
@@ -21,7 +20,7 @@ def read(text: str | None) -> str:
     """Check an Idempotency-Key: 16 to 128 printable ASCII characters without spaces."""
     if not text:
         raise Refusal("idempotency_key_required")
-    if len(text) not in KEY_LENGTH or not _PRINTABLE.fullmatch(text):
+    if not re.fullmatch(KEY_PATTERN, text):
         raise invalid(**{"Idempotency-Key": "invalid"})
     return text
 

@@ -1,5 +1,6 @@
 """Requests, responses, and errors that become the error envelope."""
 
+import gzip
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,8 +31,8 @@ class Answer:
     does besides sending.
 
     ``delay``: real seconds to wait before sending. ``drop``: close the connection instead of answering.
-    ``truncate``: send only so many bytes of the body. ``without``: headers that are left out, in lower case.
-    ``at_end``: called when the delay is over.
+    ``truncate``: send only so many bytes of the body. ``packed``: send it as gzip.
+    ``without``: headers that are left out, in lower case. ``at_end``: called when the delay is over.
     """
 
     status: int
@@ -41,6 +42,7 @@ class Answer:
     delay: float = 0.0
     drop: bool = False
     truncate: int | None = None
+    packed: bool = False
     without: frozenset[str] = frozenset()
     at_end: list[Callable[[], object]] = field(default_factory=list)
 
@@ -58,6 +60,12 @@ class Answer:
         else:
             self.content = to_json(self.body)
             self.headers.setdefault("Content-Type", "application/json")
+
+    def seal(self) -> None:
+        """Pack ``content`` if the handler has asked for it, and say how long it is."""
+        if self.packed:
+            self.content = gzip.compress(self.content, mtime=0)
+            self.headers["Content-Encoding"] = "gzip"
         if self.status != 204:
             self.headers["Content-Length"] = str(len(self.content))
 

@@ -46,4 +46,5 @@ def other_response(core: Core, request: ApiRequest, names: Names = None) -> Answ
         error = {"code": "not_found", "message": "the API is under /v1", "request_id": "none"}
         response = Answer(404, {"error": error})
     response.encode()
+    response.seal()
     return response

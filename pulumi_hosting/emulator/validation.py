@@ -6,10 +6,10 @@ from functools import cache
 from typing import get_args
 from urllib.parse import parse_qsl
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import from_json
 
-from pulumi_hosting.api.models.body import Clears, RequestModel
+from pulumi_hosting.api.models.body import RequestModel
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.values import id_number
 from pulumi_hosting.emulator.formats import View
@@ -30,8 +30,6 @@ WORDS: Mapping[str, str] = {
     "value_error": "invalid",
 }
 
-# Operations whose bodies may have null in any field: it leaves the field unchanged.
-NULL_CHANGES_NOTHING = frozenset(("update_webhook",))
 PERIOD_FIELDS = frozenset(("months", "hours", "years"))
 _PERIOD_FINDINGS = frozenset(("literal_error", "greater_than_equal", "less_than_equal"))
 
@@ -119,23 +117,13 @@ def read_body(operation: Operation, headers: Mapping[str, str], body: bytes) -> 
     if media_type != "application/json":
         raise Refusal("unsupported_media_type")
     try:
+        # The document is silent about a name that stands twice: the last one counts, as in most parsers.
         data = from_json(body, allow_inf_nan=False)
     except ValueError as error:
         raise Refusal("invalid_request", "the body is not JSON") from error
     if not isinstance(data, dict):
         raise Refusal("invalid_request", "the body is not a JSON object")
     return data
-
-
-def clears(model: type[BaseModel], name: str) -> bool:
-    """Whether null clears the field."""
-    return any(isinstance(mark, Clears) for mark in model.model_fields[name].metadata)
-
-
-def may_be_null(operation: Operation, name: str) -> bool:
-    """Whether null is allowed in a field of the body."""
-    model = operation.request
-    return operation.id in NULL_CHANGES_NOTHING or (model is not None and clears(model, name))
 
 
 def check_body(operation: Operation, data: View | None) -> RequestModel | None:
@@ -155,7 +143,7 @@ def check_body(operation: Operation, data: View | None) -> RequestModel | None:
         raise refusal(error, operation) from error
     # The models use None for a field that is left out; in JSON only few fields may be null.
     if None in data.values():
-        nulls = [name for name, value in data.items() if value is None and not may_be_null(operation, name)]
+        nulls = [name for name, value in data.items() if value is None and not model.may_be_null(name)]
         if nulls:
             raise invalid(**dict.fromkeys(nulls, "wrong_type"))
     return body

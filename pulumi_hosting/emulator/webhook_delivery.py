@@ -10,6 +10,7 @@ from urllib.parse import quote, urlsplit
 
 import idna
 
+from pulumi_hosting.api.models.webhooks import EVENT_HEADER, ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER
 from pulumi_hosting.api.values import check_https_url, is_loopback, is_public
 from pulumi_hosting.emulator.formats import format_timestamp
 from pulumi_hosting.emulator.messages import Answer
@@ -150,10 +151,10 @@ def attempt(store: Store, delivery: DeliveryRow) -> Attempt:
     headers = {
         "Content-Type": "application/json",
         "User-Agent": USER_AGENT,
-        "X-Webhook-Id": delivery.event_id,
-        "X-Webhook-Event": delivery.event_type,
-        "X-Webhook-Timestamp": str(timestamp),
-        "X-Webhook-Signature": signature(subscription.secret, timestamp, raw),
+        ID_HEADER: delivery.event_id,
+        EVENT_HEADER: delivery.event_type,
+        TIMESTAMP_HEADER: str(timestamp),
+        SIGNATURE_HEADER: signature(subscription.secret, timestamp, raw),
     }
     return Attempt(route(store, subscription.url), headers, raw)
 

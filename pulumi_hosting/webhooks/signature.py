@@ -20,6 +20,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from pulumi_hosting.api.models.webhooks import EVENT_HEADER, ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import ConfigurationError, WebhookRejected
 from pulumi_hosting.client.responses import has_odd_number
@@ -41,10 +42,6 @@ __all__ = [
     "verify_signature",
 ]
 
-SIGNATURE_HEADER = "X-Webhook-Signature"
-TIMESTAMP_HEADER = "X-Webhook-Timestamp"
-ID_HEADER = "X-Webhook-Id"
-EVENT_HEADER = "X-Webhook-Event"
 TOLERANCE_SECONDS = 300
 MAX_BODY_BYTES = 1024 * 1024
 

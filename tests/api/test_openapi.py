@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.api.error_codes import CODES
-from pulumi_hosting.api.models import DeleteResult
+from pulumi_hosting.api.models import EVENTS, DeleteResult
+from pulumi_hosting.api.models.webhooks import DELIVERY_HEADERS
 from pulumi_hosting.api.openapi import RETRY_AFTER_STATUSES, document, schema_name
 from pulumi_hosting.api.operations import KEY_LENGTH, OPERATIONS, Operation
 
@@ -94,20 +95,24 @@ def test_the_body_of_a_row(operation: Operation) -> None:
             "application/json": {"schema": {"$ref": f"#/components/schemas/{operation.request.__name__}"}}
         }
         assert schema["additionalProperties"] is False
+        operation.request.model_validate(*schema["examples"])
+        for name, field in schema["properties"].items():
+            assert ("null" in json.dumps(field)) == operation.request.may_be_null(name)
         assert set(schema["properties"]) == set(operation.request.model_fields)
 
 
 @ROWS
 def test_the_answers_of_a_row(operation: Operation) -> None:
     responses = printed(operation)["responses"]
-    refusals = {CODES[code].status for code in operation.error_codes}
+    codes = (*operation.error_codes, "method_not_allowed")
+    refusals = {CODES[code].status for code in codes}
     assert {int(status) for status in responses} == set(operation.responses) | refusals
     for status, model in operation.responses.items():
         content = responses[str(status)].get("content")
         if model is None:
             assert content is None
         elif model is bytes:
-            assert set(content) == {"application/pdf"}
+            assert content == {"application/pdf": {"schema": {"type": "string", "format": "binary"}}}
         elif model is dict:
             assert content["application/json"]["schema"] == {"type": "object"}
         else:
@@ -117,11 +122,21 @@ def test_the_answers_of_a_row(operation: Operation) -> None:
     for status in refusals:
         answer = responses[str(status)]
         assert answer["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Error"}
-        assert answer["x-codes"] == [code for code in operation.error_codes if CODES[code].status == status]
+        assert answer["x-codes"] == [code for code in codes if CODES[code].status == status]
         assert ("Retry-After" in answer["headers"]) == (status in RETRY_AFTER_STATUSES)
     for answer in responses.values():
         assert "X-Request-ID" in answer["headers"]
         assert ("X-RateLimit-Remaining" in answer["headers"]) == operation.auth
+
+
+def test_every_event_is_a_webhook_with_the_headers_of_a_delivery() -> None:
+    assert set(DOCUMENT["webhooks"]) == set(EVENTS)
+    for name, item in DOCUMENT["webhooks"].items():
+        assert {header["name"] for header in item["post"]["parameters"]} == set(DELIVERY_HEADERS)
+        envelope, told = item["post"]["requestBody"]["content"]["application/json"]["schema"]["allOf"]
+        assert envelope == {"$ref": "#/components/schemas/Event"}
+        assert told["properties"]["type"] == {"const": name}
+        assert ("$ref" in told["properties"]["data"]["properties"]["object"]) == (name != "ping")
 
 
 def test_every_reference_leads_somewhere_and_every_schema_is_used() -> None:

@@ -30,6 +30,31 @@ def test_a_delivery_shows_its_payload_by_dialect(any_dialect: Account, dialect: 
         assert not {"payload"} & (set(listed) | set(again) | set(ping))
 
 
+def test_the_openapi_document_is_packed_for_those_who_ask(any_dialect: Account) -> None:
+    plain, packed, refused = (
+        any_dialect.http.get("/v1/openapi.json", headers={"Accept-Encoding": asked})
+        for asked in ("identity", "br, gzip;q=0.5", "gzip;q=0")
+    )
+    sizes = [int(answer.headers["Content-Length"]) for answer in (plain, packed, refused)]
+    assert plain.json() == packed.json() == refused.json()
+    assert (sizes[1] < sizes[0] / 8, sizes[2]) == (True, sizes[0])
+    assert [answer.headers["Vary"] for answer in (plain, packed)] == ["Accept-Encoding"] * 2
+
+
+def test_the_openapi_document_has_the_bounds_of_the_dialect(any_dialect: Account, dialect: str) -> None:
+    schemas = any_dialect.http.get("/v1/openapi.json").json()["components"]["schemas"]
+    order, renewal, registration = (
+        schemas[name]["properties"] for name in ("ServerCreate", "RenewRequest", "DomainRegister")
+    )
+    bounds = (
+        order["hours"]["maximum"],
+        renewal["hours"]["maximum"],
+        registration["nameservers"]["maxItems"],
+        "auto_renew" in registration,
+    )
+    assert bounds == ((720, 720, 4, True) if dialect == "spec" else (1, 2160, 2, False))
+
+
 @pytest.mark.parametrize("type", ["server created", "x" * 65, "é.é", "server.created\n"])
 def test_text_that_cannot_be_an_event_type_is_refused(type: str, any_dialect: Account) -> None:
     hook = any_dialect.subscribe()["id"]

@@ -161,7 +161,7 @@ class TopupInfo(Response):
     )
 
 
-class TopupRequest(RequestModel):
+class TopupRequest(RequestModel, example={"amount": "50.00", "gateway": "card"}):
     """``amount``: money string with two fraction digits, within ``min``..``max`` of TopupInfo. No other field
     is accepted.
     """

@@ -2,11 +2,11 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, field_serializer
+from pydantic import AliasChoices, BeforeValidator, Field, field_serializer
 
 import pulumi_hosting.api.models.field_types as t
 from pulumi_hosting.api.models.body import Clears, RequestModel, Response
-from pulumi_hosting.api.values import check_host_name
+from pulumi_hosting.api.values import HOST_NAME_PATTERN, NAME_LENGTH, check_host_name
 
 
 class Ip(Response):
@@ -52,7 +52,7 @@ class IpQuote(Response):
     balance_sufficient: bool | None = t.optional("Whether the balance covers `prorated_now`.")
 
 
-class IpAddRequest(RequestModel):
+class IpAddRequest(RequestModel, example={"count": 1}):
     """The body may be left out altogether; ``count`` can only be 1."""
 
     count: Annotated[Literal[1], BeforeValidator(t._whole)] | None = t.optional(
@@ -86,10 +86,17 @@ class IpDeleted(Response):
     ip_id: int | None = t.optional("Number of the address that was released.")
 
 
-PtrName = Annotated[str, AfterValidator(lambda name: check_host_name(name) if name else name)]
+PtrName = Annotated[
+    str,
+    t.Constraint(
+        lambda name: check_host_name(name) if name else name,
+        pattern=f"^$|{HOST_NAME_PATTERN}",
+        maxLength=NAME_LENGTH,
+    ),
+]
 
 
-class PtrUpdate(RequestModel):
+class PtrUpdate(RequestModel, example={"domain": "mail.example.com"}):
     """``domain``: host name of at least two labels; an empty string or ``None`` removes the record. The field
     is not ``ptr``.
     """

@@ -3,9 +3,11 @@ conventions").
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Any, Generic, TypeVar
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
@@ -41,10 +43,31 @@ class RequestModel(BaseModel):
     model_config = ConfigDict(
         extra="forbid", strict=True, defer_build=True, hide_input_in_errors=True, frozen=True
     )
+    example: ClassVar[Mapping[str, object]] = {}
+    """A body of this kind, as a class says it: ``class DomainRenew(RequestModel, example={"years": 1})``."""
+    printed: ClassVar[Mapping[str, object]] = {}
+    """What JSON Schema can say of the rules across fields, which the class checks."""
+    null_changes_nothing: ClassVar[bool] = False
+    """Whether any field may be null, which leaves it as it is."""
+
+    def __init_subclass__(cls, example: Mapping[str, object] = MappingProxyType({}), **_: object) -> None:
+        cls.example = example
+
+    @classmethod
+    def clears(cls, name: str) -> bool:
+        """Whether null clears the field."""
+        return any(isinstance(mark, Clears) for mark in cls.model_fields[name].metadata)
+
+    @classmethod
+    def may_be_null(cls, name: str) -> bool:
+        """Whether JSON may have null in the field: in others ``None`` means that it is left out."""
+        return cls.null_changes_nothing or cls.clears(name)
 
 
 class PatchModel(RequestModel):
     """The body of a PATCH: at least one field."""
+
+    printed: ClassVar = {"minProperties": 1}
 
     def model_post_init(self, context: Any) -> None:
         if not self.model_fields_set:

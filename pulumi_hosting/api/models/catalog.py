@@ -155,7 +155,7 @@ class OsListQuery(RequestModel):
     tariff_id: t.Id | None = t.optional("Only images that this tariff allows.")
 
 
-class QuoteQuery(RequestModel):
+class QuoteQuery(RequestModel, example={"tariff_id": 1, "months": 1}):
     """``months`` 1 | 3 | 6 | 12 or ``hours`` 1..2160, not both."""
 
     tariff_id: t.Id = Field(description="Id of the tariff.")

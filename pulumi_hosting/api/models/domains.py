@@ -3,12 +3,11 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
+from pydantic import AliasChoices, BeforeValidator, Field
 
 import pulumi_hosting.api.models.field_types as t
 from pulumi_hosting.api.models.body import PageQuery, PatchModel, RequestModel, Response
 from pulumi_hosting.api.secrets import Secret
-from pulumi_hosting.api.values import check_domain_name
 
 
 class Domain(Response):
@@ -178,17 +177,18 @@ def _unique_hosts(value: list[str]) -> list[str]:
     return value
 
 
-DomainName = Annotated[str, Field(min_length=3, max_length=253), AfterValidator(check_domain_name)]
-Nameservers = Annotated[list[t.HostName], Field(min_length=2, max_length=4), AfterValidator(_unique_hosts)]
+Nameservers = Annotated[
+    list[t.HostName], Field(min_length=2, max_length=4), t.Constraint(_unique_hosts, uniqueItems=True)
+]
 Years = Annotated[int, Field(ge=1, le=10)]
 
 
-class DomainRegister(RequestModel):
+class DomainRegister(RequestModel, example={"name": "example.com", "years": 1, "privacy": True}):
     """``years`` default 1; ``nameservers`` 2..4 unique host names, default the provider's own; ``privacy``
     default true in the document and false on some deployments, so send it; ``auto_renew`` is not accepted
     here by some: use the update instead."""
 
-    name: DomainName = Field(description="Full domain name, in Unicode or punycode.")
+    name: t.DomainName = Field(description="Full domain name, in Unicode or punycode.")
     years: Years | None = t.optional("Years to pay, 1 to 10 within the bounds of the zone. Default: 1.")
     nameservers: Nameservers | None = t.optional(
         "2 to 4 different host names; some deployments take exactly 2. Default: the provider's own."
@@ -203,11 +203,11 @@ class DomainRegister(RequestModel):
     promo_code: t.PromoCode | None = t.optional("Promo code, at most 64 characters.")
 
 
-class DomainRenew(RequestModel):
+class DomainRenew(RequestModel, example={"years": 1}):
     years: Years = Field(description="Years to pay, 1 to 10.")
 
 
-class DomainUpdate(PatchModel):
+class DomainUpdate(PatchModel, example={"auto_renew": True}):
     """At least one field. ``privacy`` is applied at the registrar before the answer; a refusal saves
     nothing."""
 
@@ -215,7 +215,7 @@ class DomainUpdate(PatchModel):
     privacy: bool | None = t.optional("Whether the owner's data is hidden in WHOIS.")
 
 
-class NameserversUpdate(RequestModel):
+class NameserversUpdate(RequestModel, example={"nameservers": ["ns1.example.net", "ns2.example.net"]}):
     """The whole set, 2..4 unique host names (some deployments take exactly two)."""
 
     nameservers: Nameservers = Field(
@@ -223,12 +223,12 @@ class NameserversUpdate(RequestModel):
     )
 
 
-class DomainTransfer(RequestModel):
+class DomainTransfer(RequestModel, example={"name": "example.net", "auth_code": "Xk7-93ab"}):
     """``auth_code`` is the EPP code of the present registrar. The other fields are accepted by some
     deployments only.
     """
 
-    name: DomainName = Field(description="Full domain name, in Unicode or punycode.")
+    name: t.DomainName = Field(description="Full domain name, in Unicode or punycode.")
     auth_code: Annotated[Secret, Field(min_length=1, max_length=255)] = Field(
         description="EPP code of the present registrar."
     )
@@ -239,7 +239,7 @@ class DomainTransfer(RequestModel):
     auto_renew: bool | None = t.optional("Whether the domain is renewed automatically.")
 
 
-class AvailabilityQuery(RequestModel):
+class AvailabilityQuery(RequestModel, example={"name": "example.com"}):
     name: Annotated[str, Field(min_length=1, max_length=253)] = Field(
         description="Full domain name, in Unicode or punycode."
     )

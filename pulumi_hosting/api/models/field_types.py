@@ -22,8 +22,15 @@ from pydantic_core import CoreSchema, core_schema
 
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.api.values import (
+    DOMAIN_NAME_PATTERN,
+    HOST_NAME_PATTERN,
     INT64,
+    KEY_TYPES,
+    LINE_PATTERN,
+    LINES_PATTERN,
+    NAME_LENGTH,
     SERVER_NAME_PATTERN,
+    check_domain_name,
     check_host_name,
     check_line,
     check_notes,
@@ -162,7 +169,7 @@ Amount = Annotated[
         {
             "anyOf": [
                 {"type": "string", "pattern": r"^[0-9]{1,15}\.[0-9]{2}$"},
-                {"type": "number", "multipleOf": 0.01, "minimum": 0},
+                {"type": "number", "multipleOf": 0.01, "minimum": 0, "exclusiveMaximum": 10**15},
             ]
         }
     ),
@@ -209,16 +216,43 @@ Timestamp = Annotated[
 ]
 Id = Annotated[int, Field(ge=1, le=INT64)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Constraint:
+    """A rule of ours for a value: ``check`` raises ``ValueError``, ``printed`` is what JSON Schema can say of
+    it.
+    """
+
+    def __init__(self, check: Callable[..., object], **printed: object) -> None:
+        self.check, self.printed = check, printed
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self.check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {**handler(schema), **self.printed}
+
+
+ONE_LINE = Constraint(check_line, pattern=LINE_PATTERN)
 ServerName = Annotated[
-    str,
-    AfterValidator(check_server_name),
-    Field(json_schema_extra={"pattern": SERVER_NAME_PATTERN, "maxLength": 253}),
+    str, Constraint(check_server_name, pattern=SERVER_NAME_PATTERN, maxLength=NAME_LENGTH, minLength=1)
 ]
-HostName = Annotated[str, AfterValidator(check_host_name)]
-Notes = Annotated[str, AfterValidator(check_notes)]
-Line = Annotated[str, AfterValidator(check_line)]
-ShortLine = Annotated[str, Field(min_length=1, max_length=64), AfterValidator(check_line)]
-PublicKey = Annotated[str, Field(max_length=16384), AfterValidator(check_public_key)]
+HostName = Annotated[str, Constraint(check_host_name, pattern=HOST_NAME_PATTERN, maxLength=NAME_LENGTH)]
+DomainName = Annotated[
+    str,
+    Field(min_length=3, max_length=NAME_LENGTH),
+    Constraint(check_domain_name, pattern=DOMAIN_NAME_PATTERN),
+]
+Notes = Annotated[str, Constraint(check_notes, pattern=LINES_PATTERN)]
+Line = Annotated[str, ONE_LINE]
+ShortLine = Annotated[str, Field(min_length=1, max_length=64), ONE_LINE]
+PublicKey = Annotated[
+    str,
+    Field(max_length=16384),
+    Constraint(check_public_key, pattern=rf"^\s*({'|'.join(KEY_TYPES)})\s+[A-Za-z0-9+/]+=*(\s.*)?$"),
+]
 
 
 def known(*values: str) -> Any:
@@ -230,6 +264,8 @@ def known(*values: str) -> Any:
 ServerStatusText = Annotated[str, known(*SERVER_STATUSES)]
 DomainStatusText = Annotated[str, known(*DOMAIN_STATUSES)]
 EventType = Annotated[str, known(*EVENT_TYPES)]
+EVENT_PATTERN = r"^(\*|ping|[a-z_]+\.[a-z_]+)$"
+"""A new type of event looks like ``thing.happened``; ``*`` stands for all."""
 
 
 def _name_of(value: object) -> object:
@@ -260,7 +296,7 @@ RootPassword = Annotated[
         {"type": "string", "format": "password", "pattern": PASSWORD_PATTERN, "minLength": 8, "maxLength": 64}
     ),
 ]
-OsSlug = Annotated[str, Field(min_length=1, max_length=128), AfterValidator(check_line)]
+OsSlug = Annotated[str, Field(min_length=1, max_length=128), ONE_LINE]
 PromoCode = ShortLine
 Months = Annotated[Literal[1, 3, 6, 12], BeforeValidator(_whole)]
 BillingCycle = Literal["monthly", "hourly"]

@@ -69,7 +69,7 @@ class PayInvoiceResult(Response):
     balance_after: t.Money | None = None
 
 
-class PaymentLinkRequest(RequestModel):
+class PaymentLinkRequest(RequestModel, example={"gateway": "card"}):
     """``gateway``: default is the one the invoice has. No other field is accepted."""
 
     gateway: t.ShortLine | None = t.optional(

@@ -1,6 +1,6 @@
 """Bodies of servers (API document, "Servers")."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AliasChoices, Field
 
@@ -207,11 +207,19 @@ class ResetPasswordResult(Response):
     password: t.NewSecret = Field(description="The new root password, shown this once.")
 
 
-class ServerCreate(RequestModel):
+_EXCLUSIVE: tuple[dict[str, dict[str, str]], ...] = (
+    {"months": {}, "hours": {}},
+    {"months": {}, "billing_cycle": {"const": "hourly"}},
+    {"hours": {}, "billing_cycle": {"const": "monthly"}},
+)
+
+
+class ServerCreate(RequestModel, example={"tariff_id": 1, "os": "debian-12", "name": "web-1", "months": 1}):
     """An order. ``months`` 1 | 3 | 6 | 12 (default 1) or ``hours`` 1..720, not both; ``custom_fields``: up to
     30 texts.
     """
 
+    printed: ClassVar = {"not": {"anyOf": [{"required": [*both], "properties": both} for both in _EXCLUSIVE]}}
     tariff_id: t.Id = Field(description="Id of the tariff.")
     os: t.OsSlug = Field(description="Slug of an image that the tariff allows.")
     name: t.ServerName | None = t.optional("Host name: letters, digits and `. _ -`. Made up when absent.")
@@ -241,7 +249,7 @@ class ServerCreate(RequestModel):
             raise ValueError("a monthly order takes months, not hours")
 
 
-class ServerUpdate(PatchModel):
+class ServerUpdate(PatchModel, example={"name": "web-2", "auto_renew": True}):
     """At least one field. ``notes`` ``None`` clears them."""
 
     auto_renew: bool | None = t.optional("Whether the service renews the server from the balance.")
@@ -251,11 +259,12 @@ class ServerUpdate(PatchModel):
     )
 
 
-class RenewRequest(RequestModel):
+class RenewRequest(RequestModel, example={"months": 3}):
     """Exactly one of ``months`` (monthly servers) and ``hours`` (hourly servers; up to 720, up to 2160 on
     some deployments).
     """
 
+    printed: ClassVar = {"minProperties": 1, "maxProperties": 1}
     months: t.Months | None = t.optional("Months to pay: 1, 3, 6 or 12, for monthly servers.")
     hours: Annotated[int, Field(ge=1, le=2160)] | None = t.optional(
         "Hours to pay, 1 to 720 (on some deployments 2160), for hourly servers."
@@ -266,13 +275,13 @@ class RenewRequest(RequestModel):
             raise ValueError("give exactly one of months and hours")
 
 
-class PowerRequest(RequestModel):
+class PowerRequest(RequestModel, example={"action": "restart"}):
     action: Literal["start", "stop", "restart"] = Field(
         description="What to do: `start`, `stop` or `restart`."
     )
 
 
-class ReinstallRequest(RequestModel):
+class ReinstallRequest(RequestModel, example={"os": "debian-12"}):
     """Destroys all data of the server. ``password``: as when ordering; generated and shown once when
     absent."""
 

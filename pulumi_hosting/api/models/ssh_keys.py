@@ -2,11 +2,10 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from pulumi_hosting.api.models.body import RequestModel, Response
-from pulumi_hosting.api.models.field_types import Id, PublicKey, Timestamp, optional
-from pulumi_hosting.api.values import check_line
+from pulumi_hosting.api.models.field_types import ONE_LINE, Id, PublicKey, Timestamp, optional
 
 
 class SshKey(Response):
@@ -20,9 +19,12 @@ class SshKey(Response):
     created_at: Timestamp | None = optional("When it was added to the account.")
 
 
-SshKeyName = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(check_line)]
+SshKeyName = Annotated[str, Field(min_length=1, max_length=255), ONE_LINE]
 
 
-class SshKeyCreate(RequestModel):
+_EXAMPLE_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"
+
+
+class SshKeyCreate(RequestModel, example={"name": "laptop", "public_key": _EXAMPLE_KEY}):
     name: SshKeyName = Field(description="Name shown in the account, 1 to 255 characters.")
     public_key: PublicKey = Field(description="One OpenSSH public key line: type, base64, comment.")

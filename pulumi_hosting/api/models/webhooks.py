@@ -1,13 +1,31 @@
 """Bodies of webhook subscriptions, events and deliveries (API document, "Webhooks", "Events")."""
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, AliasChoices, Field
+from pydantic import AliasChoices, Field
 
 import pulumi_hosting.api.models.field_types as t
 from pulumi_hosting.api.models.body import PageQuery, PatchModel, RequestModel, Response
-from pulumi_hosting.api.values import check_line, check_webhook_url
+from pulumi_hosting.api.values import check_webhook_url
+
+SIGNATURE_HEADER = "X-Webhook-Signature"
+TIMESTAMP_HEADER = "X-Webhook-Timestamp"
+ID_HEADER = "X-Webhook-Id"
+EVENT_HEADER = "X-Webhook-Event"
+DELIVERY_HEADERS: Mapping[str, tuple[str, str]] = {
+    SIGNATURE_HEADER: (
+        "^v1=[0-9a-f]{64}$",
+        "v1= and the HMAC-SHA256 of timestamp, a dot and the raw body, in lowercase hex, keyed with the "
+        "secret of the subscription.",
+    ),
+    TIMESTAMP_HEADER: ("^[0-9]{1,12}$", "Unix seconds of this attempt."),
+    ID_HEADER: ("^evt_", "Id of the event, equal in every attempt."),
+    EVENT_HEADER: ("^[!-~]+$", "Type of the event."),
+    "User-Agent": ("-Webhooks/1.0$", "Name of the service and version of its deliveries."),
+}
+"""Pattern and meaning of each header of a delivery."""
 
 
 class Subscription(Response):
@@ -156,12 +174,11 @@ class Redelivery(Response):
 
 
 def _check_events(value: list[str]) -> list[str]:
-    known = {*t.EVENT_TYPES, "*"}
     if len(set(value)) != len(value):
         raise ValueError("event types must be unique")
     # Event types grow additively; a new one looks like `thing.happened`, anything else is a slip.
     for event in value:
-        if event not in known and not re.fullmatch(r"[a-z_]+\.[a-z_]+", event):
+        if not re.fullmatch(t.EVENT_PATTERN, event):
             # What does not look like a word may be a secret.
             named = repr(event) if re.fullmatch(r"[a-z_. -]{1,40}", event) else "one"
             raise ValueError(f"{named} is not one of {', '.join(t.EVENT_TYPES)}, or *")
@@ -169,13 +186,22 @@ def _check_events(value: list[str]) -> list[str]:
 
 
 WebhookUrl = Annotated[
-    str, Field(max_length=2048, json_schema_extra={"format": "uri"}), AfterValidator(check_webhook_url)
+    str,
+    Field(max_length=2048),
+    t.Constraint(check_webhook_url, format="uri", pattern=r"^[Hh][Tt][Tt][Pp][Ss]://[^\s@]+$"),
 ]
-Events = Annotated[list[t.EventType], Field(min_length=1, max_length=64), AfterValidator(_check_events)]
-Description = Annotated[str, Field(max_length=1000), AfterValidator(check_line)]
+Events = Annotated[
+    list[t.EventType],
+    Field(min_length=1, max_length=64),
+    t.Constraint(_check_events, uniqueItems=True, items={"type": "string", "pattern": t.EVENT_PATTERN}),
+]
+Description = Annotated[str, Field(max_length=1000), t.ONE_LINE]
 
 
-class SubscriptionCreate(RequestModel):
+class SubscriptionCreate(
+    RequestModel,
+    example={"url": "https://hooks.example.org/in", "events": ["server.created", "invoice.paid"]},
+):
     url: WebhookUrl = Field(description="An https URL of a public host.")
     events: Events = Field(
         description="Event types such as `server.created`; `*` for all, where the deployment knows it."
@@ -183,11 +209,12 @@ class SubscriptionCreate(RequestModel):
     description: Description | None = t.optional("Free text shown in the control panel.")
 
 
-class SubscriptionUpdate(PatchModel):
+class SubscriptionUpdate(PatchModel, example={"active": True}):
     """At least one field. ``active`` true enables a disabled subscription again and clears its failures;
     ``None`` leaves a field alone.
     """
 
+    null_changes_nothing = True
     url: WebhookUrl | None = t.optional("An https URL of a public host.")
     events: Events | None = t.optional(
         "Event types such as `server.created`; `*` for all, where the deployment knows it."
@@ -198,4 +225,6 @@ class SubscriptionUpdate(PatchModel):
 
 class DeliveryListQuery(PageQuery):
     status: Literal["pending", "delivered", "dead"] | None = t.optional("Only deliveries with this status.")
-    event_type: t.EventType | None = t.optional("Only deliveries of events of this type.")
+    event_type: Annotated[t.EventType, Field(pattern="^[!-~]{1,64}$")] | None = t.optional(
+        "Only deliveries of events of this type."
+    )

@@ -23,6 +23,8 @@ EXPENSIVE_PER_WINDOW = 20
 INVALID_KEYS_PER_WINDOW = 30
 MAX_BODY_BYTES = 64 * 1024
 KEY_LENGTH = range(16, 129)
+KEY_PATTERN = f"^[!-~]{{{KEY_LENGTH.start},{KEY_LENGTH.stop - 1}}}$"
+"""An Idempotency-Key is printable ASCII without spaces."""
 KEY_MEMORY_SECONDS = 7 * 24 * 3600
 SANDBOX_SERVER_SECONDS = 24 * 3600
 

@@ -1,5 +1,6 @@
 """Health, the OpenAPI document, the calling key, the account, its balance, movements and API keys."""
 
+import re
 from functools import cache
 
 from pulumi_hosting.api import operations
@@ -25,11 +26,25 @@ def _document(dialect: str) -> View:
         for operation in operations.OPERATIONS:
             if operation.live_expensive:
                 described["paths"][operation.path][operation.method.lower()]["x-expensive"] = True
+    bodies = {
+        name: schema.get("properties", {}) for name, schema in described["components"]["schemas"].items()
+    }
+    for model, hours in (("ServerCreate", dialects.ORDER_HOURS), ("RenewRequest", dialects.RENEW_HOURS)):
+        allowed = hours(dialect)
+        bodies[model]["hours"] |= {"minimum": allowed[0], "maximum": allowed[-1]}
+    count = dialects.NAMESERVER_COUNT(dialect)
+    for model in ("DomainRegister", "NameserversUpdate", "DomainTransfer"):
+        bodies[model]["nameservers"] |= {"minItems": count[0], "maxItems": count[-1]}
+    if not dialects.AUTO_RENEW_AT_REGISTRATION(dialect):
+        del bodies["DomainRegister"]["auto_renew"]
     return described
 
 
 def get_openapi(call: Call) -> Answer:
-    return Answer(200, _document(call.dialect), {"Cache-Control": "public, max-age=300"})
+    headers = {"Cache-Control": "public, max-age=300", "Vary": "Accept-Encoding"}
+    accepted = call.request.headers.get("accept-encoding", "")
+    packed = re.search(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))", accepted) is not None
+    return Answer(200, _document(call.dialect), headers, packed=packed)
 
 
 def get_me(call: Call) -> Answer:

@@ -13,6 +13,7 @@ import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
@@ -24,12 +25,12 @@ from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client import absence
 from pulumi_hosting.client.async_services import AsyncServices
-from pulumi_hosting.client.client import Client
+from pulumi_hosting.client.client import Client, row_of
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.client.polling import Poller
 from pulumi_hosting.client.requests import HttpRequest
 from pulumi_hosting.client.results import AsyncPages, Items, RawResponse
-from pulumi_hosting.client.retry import Rng
+from pulumi_hosting.client.retry import Attempts, Rng
 from pulumi_hosting.client.service_base import AsyncService
 from pulumi_hosting.client.settings import check_http_client
 from pulumi_hosting.client.transport import AsyncHttpTransport
@@ -109,7 +110,16 @@ class AsyncClient(AsyncServices):
     ) -> Any:
         """Calls an operation, given as its row or its id: see ``Client.call``."""
         core = self._core
-        request, attempts = core._begun(operation, ids, query, body, idempotency_key, cursor, prepared)
+        row = row_of(operation)
+        key = core._admitted(row, idempotency_key)
+        request = (
+            prepared(key)
+            if prepared
+            else core._prepare(row, ids, query or {}, body or {}, key=key, cursor=cursor)
+        )
+        headers = {**core._headers, **request.headers}
+        request = replace(request, headers=headers, timeout=core._settings.timeout)
+        attempts = Attempts(row, key, began=core.monotonic())
         place = self.rate_limiter.place(request.operation, request.query, core.words)
         failure: HostingError | None = None
         while True:

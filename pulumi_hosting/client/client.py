@@ -210,7 +210,16 @@ class Client(Services):
         makes the request for a key in another way (:meth:`request`). Raises
         ``InvalidInput`` and ``WriteRefused`` before anything is sent, then the error of the response.
         """
-        request, attempts = self._begun(operation, ids, query, body, idempotency_key, cursor, prepared)
+        row = row_of(operation)
+        key = self._admitted(row, idempotency_key)
+        request = (
+            prepared(key)
+            if prepared
+            else self._prepare(row, ids, query or {}, body or {}, key=key, cursor=cursor)
+        )
+        headers = {**self._headers, **request.headers}
+        request = replace(request, headers=headers, timeout=self._settings.timeout)
+        attempts = Attempts(row, key, began=self._clock())
         place = self.rate_limiter.place(request.operation, request.query, self.words)
         failure: HostingError | None = None
         while True:
@@ -224,28 +233,6 @@ class Client(Services):
             failure, after = self._decided(place, attempts, self._judged(request, failure), request)
             if after:
                 self._sleep(after)
-
-    def _begun(
-        self,
-        operation: Operation | str,
-        ids: Sequence[int | str],
-        query: Mapping[str, Any] | None,
-        body: Mapping[str, Any] | RequestModel | None,
-        idempotency_key: str | None,
-        cursor: str | None,
-        prepared: Callable[[str | None], HttpRequest] | None,
-    ) -> tuple[HttpRequest, Attempts]:
-        """The request of a call that begins now."""
-        row = _row(operation)
-        key = self._admitted(row, idempotency_key)
-        request = (
-            prepared(key)
-            if prepared
-            else self._prepare(row, ids, query or {}, body or {}, key=key, cursor=cursor)
-        )
-        headers = {**self._headers, **request.headers}
-        request = replace(request, headers=headers, timeout=self._settings.timeout)
-        return request, Attempts(row, key, began=self._clock())
 
     def _attempted(self, attempts: Attempts, place: "Place") -> float:
         """One more attempt begins: when to give it up."""
@@ -397,7 +384,7 @@ class Client(Services):
         self, operation: Operation | str, ids: Sequence[int | str], query: Mapping[str, Any] | None
     ) -> tuple[Operation, dict[str, Any], str | None]:
         """The filters of a list, checked, and the cursor of its first page."""
-        row = _row(operation)
+        row = row_of(operation)
         filters = {"limit": WALK_LIMIT, **given(**(query or {}))}
         self._prepare(row, ids, filters, {})
         return row, filters, filters.pop("cursor", None)
@@ -406,7 +393,7 @@ class Client(Services):
         self, operation: Operation | str, *ids: int | str, query: Mapping[str, Any] | None = None
     ) -> Items[Any]:
         """A short list, whole. The document gives these no cursor; should one ever come, it is followed."""
-        row = _row(operation)
+        row = row_of(operation)
         walk = Pages[Any](row.id, lambda cursor: self.call(row, *ids, query=query, cursor=cursor))
         pages = list(walk.pages())
         return Items([item for page in pages for item in page.data], pages[-1].meta)
@@ -493,7 +480,7 @@ class Client(Services):
         )
 
 
-def _row(operation: Operation | str) -> Operation:
+def row_of(operation: Operation | str) -> Operation:
     found = operations.BY_ID.get(operation) if isinstance(operation, str) else operation
     if found is None:
         raise InvalidInput({"operation_id": "no operation has this id"}, "the call")

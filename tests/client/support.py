@@ -84,7 +84,7 @@ class OnLoop:
         setattr(_holder(self.of, name), name, value)
 
     def __reduce_ex__(self, protocol: object) -> Any:
-        return self.of.__reduce_ex__(protocol)
+        return self.of.__reduce_ex__(protocol) if isinstance(self.of, AsyncClient) else (OnLoop, (self.of,))
 
     def __iter__(self) -> Iterator[Any]:
         walk = aiter(self.of)

@@ -226,4 +226,4 @@ def test_the_program_of_the_documentation_runs(
     assert "old" in capsys.readouterr().out
     known: dict[str, Any] = {"AsyncClient": AsyncClient}
     exec(test, known)  # noqa: S102  # the same
-    assert asyncio.run(known["client"].me()).mode == "live"
+    assert asyncio.run(known["client"].me()).scopes

@@ -28,7 +28,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self.now
 
-    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:
+    def run_in_executor(  # type: ignore[override]  # a TypeVarTuple says no more here
+        self, executor: Any, func: Callable[..., Any], *args: Any
+    ) -> Any:
         self._jobs += 1
         future = super().run_in_executor(executor, func, *args)
         future.add_done_callback(lambda _: setattr(self, "_jobs", self._jobs - 1))

@@ -22,7 +22,7 @@ from tests.support import browser
 from tests.support.account import Account
 from tests.support.emulators import EmulatorPool
 
-pytest_plugins = ["tests.support.cost", "tests.support.shards", "tests.support.uncovered"]
+pytest_plugins = ["pytester", "tests.support.cost", "tests.support.shards", "tests.support.uncovered"]
 
 # a new stack's key costs a quarter of a second in every process otherwise
 os.environ["HOSTING_OFFLINE_WEAK_TEST_SECRETS"] = "1"

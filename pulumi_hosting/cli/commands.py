@@ -181,7 +181,15 @@ def exporter() -> None:
 
 
 @main.command(name="import", short_help="Write everything on the account as a program or a playbook.")
-@click.argument("directory", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
+@click.argument(
+    "directory", metavar="[DIR]", required=False, type=click.Path(file_okay=False, path_type=Path)
+)
+@click.option(
+    "--account-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a copy of the account into FILE, for the option --account of the emulator.",
+)
 @click.option(
     "--form",
     type=click.Choice(["dynamic", "native", "ansible"]),
@@ -197,6 +205,8 @@ def import_account() -> None:
     Servers, domains, SSH keys, bought addresses, reverse DNS and webhook subscriptions of the account of
     HOSTING_API_KEY and HOSTING_BASE_URL. The account is only read, and no file is overwritten. The first run
     of what was written orders nothing and changes nothing but ownership tags; the second one does nothing.
+    With --account-file it is a file with which an emulator starts as a copy of the account, to try a plan on:
+    catalog, balance and invoices too, no secrets.
     Exit codes: 0 when everything was read, 1 when a part of the account could not be read, 2 when DIR has
     such files already.
 

@@ -46,6 +46,8 @@ def running(
     state: str | PathLike[str] | None = None,
     seed: int = 0,
     clock: str = "real",
+    now: str | None = None,
+    account: str | PathLike[str] | None = None,
     provisioning_delay: float = 0.0,
     ip_delay: float = 0.0,
     tls: tuple[str | PathLike[str], str | PathLike[str]] | None = None,

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from math import inf
 from typing import Any
 
+import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from pulumi_hosting.api.operations import MAX_BODY_BYTES
@@ -128,6 +129,33 @@ async def _gone(receive: Receive) -> None:
     """Wait until the server has noticed that the connection is closed; otherwise it would send a 500."""
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+def server_of(
+    core: Core,
+    names: Names = (),
+    on_ready: Callable[[], None] = lambda: None,
+    tls: tuple[str, str] | None = None,
+) -> uvicorn.Server:
+    """The server of a core, not started. ``names`` and ``on_ready`` are those of :class:`Application`;
+    ``tls``: files of certificate and key.
+    """
+    certificate, key = tls or (None, None)
+    config = uvicorn.Config(
+        Application(core, names, on_ready),
+        http=Protocol,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        # The emulator sets the Date header from its own clock.
+        date_header=False,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
+        timeout_graceful_shutdown=1,
+    )
+    return uvicorn.Server(config)
 
 
 async def delivery_loop(core: Core, woken: asyncio.Event) -> None:

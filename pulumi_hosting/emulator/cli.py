@@ -20,6 +20,7 @@ from pulumi_hosting.emulator import NotStarted, Running, command_line, wait_unti
 from pulumi_hosting.emulator.browser_requests import allowed_name, host_name
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.core import Core
+from pulumi_hosting.emulator.formats import format_timestamp, parse_timestamp
 from pulumi_hosting.emulator.persistence import UnreadableStateFile, open_state
 from pulumi_hosting.emulator.webhook_delivery import check_routes
 
@@ -42,6 +43,15 @@ def _names(context: click.Context, parameter: click.Parameter, values: tuple[str
         return tuple(map(allowed_name, values))
     except ValueError as error:
         raise click.BadParameter(str(error)) from error
+
+
+def _moment(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    try:
+        return None if value is None else parse_timestamp(value)
+    except ValueError as error:
+        raise click.BadParameter(
+            f"{value!r} is not an RFC 3339 time, such as 2027-01-31T08:00:00Z"
+        ) from error
 
 
 _option = partial(click.option, show_default=True)
@@ -72,6 +82,19 @@ _SECONDS = click.FloatRange(min=0)
     default="real",
     type=click.Choice(["real", "manual"]),
     help="manual: time moves only through the control interface.",
+)
+@click.option(
+    "--now",
+    callback=_moment,
+    metavar="TIME",
+    help="When the clock starts, such as 2027-01-31T08:00:00Z. With the same seed and a manual clock, the "
+    "same requests get the same bytes. A state file that exists keeps its own time.",
+)
+@click.option(
+    "--account",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Start with what this file lists: `pulumi-hosting import --account-file` writes one. Not read "
+    "if the state file exists.",
 )
 @_option("--provisioning-delay", default=0.0, type=_SECONDS, help="Seconds until a 202 order is finished.")
 @_option("--ip-delay", default=0.0, type=_SECONDS, help="Seconds until a bought address appears.")
@@ -110,6 +133,8 @@ def emulator(
     port: int,
     state: Path | None,
     clock: str,
+    now: float | None,
+    account: Path | None,
     tls: tuple[str, str] | None,
     log: bool,
     export: bool,
@@ -127,12 +152,17 @@ def emulator(
         _export(**context.params)
         return
     listener = _listen(host, port)
-    time = Clock(manual=clock == "manual")
+    time = Clock(manual=clock == "manual", start=now)
+    origin = "" if now is not None and state is None else None
     try:
+        if account is not None:
+            from pulumi_hosting.emulator.control.account_file import preparation  # a tenth of the start
+
+            options["prepare"] = preparation(account)
         state_file, store = open_state(state, time) if state is not None else (None, None)
+        core = Core(clock=time, loaded=store, persistence=state_file, origin=origin, **options)
     except UnreadableStateFile as error:
         _fail(str(error))
-    core = Core(clock=time, loaded=store, persistence=state_file, **options)
     if log:
         core.show_request = _log
     serve(core, listener, host, allow_host, tls)
@@ -161,33 +191,15 @@ def serve(
     core: Core, listener: socket.socket, host: str, allow_host: tuple[str, ...], tls: tuple[str, str] | None
 ) -> None:
     """Serve until SIGINT or SIGTERM. Prints the ready line."""
-    import uvicorn  # a tenth of the start, and --help does not need it
-
-    from pulumi_hosting.emulator.asgi import Application, Protocol
+    from pulumi_hosting.emulator.asgi import server_of  # a tenth of the start, and --help does not need it
 
     number = listener.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
     origin = f"{'https' if tls else 'http'}://{shown}:{number}"
     core.announce(f"{origin}/v1", f"{origin}/_control", os.getpid())
-    certificate, key = tls or (None, None)
-    config = uvicorn.Config(
-        Application(
-            core, {host_name(host), *allow_host}, lambda: print(json.dumps(core.ready_line), flush=True)
-        ),
-        http=Protocol,
-        ws="none",
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        # The emulator sets the Date header from its own clock.
-        date_header=False,
-        ssl_certfile=certificate,
-        ssl_keyfile=key,
-        timeout_graceful_shutdown=1,
-    )
+    names = {host_name(host), *allow_host}
+    server = server_of(core, names, lambda: print(json.dumps(core.ready_line), flush=True), tls)
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s %(message)s")
-    server = uvicorn.Server(config)
     # uvicorn raises the signal again after a clean shutdown; ignored here, so that the exit code is 0.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: None)
@@ -197,13 +209,16 @@ def serve(
 # --- --export: an emulator that goes on in the background, and its address for a shell
 
 
-def _export(*, export: bool, log: bool, routes: Mapping[str, str], **options: object) -> None:
+def _export(
+    *, export: bool, log: bool, routes: Mapping[str, str], now: float | None, **options: object
+) -> None:
     """Start an emulator in a process of its own, which outlives this one and its terminal; print where it is.
 
     From then on it has no standard output, and standard error only with ``log``: a shell that captures the
     output does not wait for it. If it ends before it is ready, this process ends with its exit code.
     """
-    command = [*command_line({**options, "webhook_route": routes}), *(["--log"] if log else [])]
+    options |= {"webhook_route": routes, "now": format_timestamp(now)}
+    command = [*command_line(options), *(["--log"] if log else [])]
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -225,16 +240,18 @@ def _export(*, export: bool, log: bool, routes: Mapping[str, str], **options: ob
 def exports(emulator: Running) -> str:
     """Commands for a POSIX shell that set the variables of every program to this emulator.
 
-    >>> print(exports(Running("u", "c", "", "k", "", 7)))
+    >>> print(exports(Running("u", "c", "", "k", "t", 7)))
     export HOSTING_API_KEY=k
     export HOSTING_BASE_URL=u
     export HOSTING_EMULATOR_CONTROL_URL=c
     export HOSTING_EMULATOR_PID=7
+    export HOSTING_EMULATOR_TEST_KEY=t
     """
     variables = {
         "HOSTING_API_KEY": emulator.live_key,
         "HOSTING_BASE_URL": emulator.base_url,
         "HOSTING_EMULATOR_CONTROL_URL": emulator.control_url,
         "HOSTING_EMULATOR_PID": emulator.pid,
+        "HOSTING_EMULATOR_TEST_KEY": emulator.test_key,
     }
     return "\n".join(f"export {name}={shlex.quote(str(value))}" for name, value in variables.items())

@@ -8,8 +8,8 @@ LAST = 221_845_392_000.0
 
 
 class Clock:
-    """``now()`` in unix seconds, to the millisecond. :meth:`advance` moves a manual clock and shifts a real
-    one.
+    """``now()`` in unix seconds, to the millisecond, from ``start`` on. :meth:`advance` moves a manual clock
+    and shifts a real one.
     """
 
     def __init__(
@@ -18,7 +18,7 @@ class Clock:
         self.manual = manual
         self._source = source
         self.frozen = float(int(source())) if start is None else start
-        self.offset = 0.0
+        self.offset = 0.0 if manual or start is None else start - source()
 
     def now(self) -> float:
         return round(self.frozen if self.manual else self._source() + self.offset, 3)

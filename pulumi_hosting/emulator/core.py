@@ -7,7 +7,11 @@ waiting that a response asks for.
 import logging
 import threading
 from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import replace
 from functools import partial
+from hashlib import sha256
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from pulumi_hosting.emulator import (
@@ -16,14 +20,13 @@ from pulumi_hosting.emulator import (
     idempotency_store,
     log_redaction,
     middleware,
-    price_list,
     tasks,
     webhook_delivery,
 )
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.messages import Answer, ApiRequest, Refusal
-from pulumi_hosting.emulator.rows import KeyRow, RequestLog, TariffRow
+from pulumi_hosting.emulator.rows import KeyRow, RequestLog
 from pulumi_hosting.emulator.store import REQUESTS_KEPT, Store
 from pulumi_hosting.emulator.webhook_delivery import Attempt, AttemptOutcome, Outbound
 
@@ -37,8 +40,9 @@ class Core:
     """One emulated service with its accounts.
 
     ``provisioning_delay`` and ``ip_delay`` are seconds of the emulator's clock. ``loaded`` is a store read
-    from a file, ``persistence`` what saves it after every change. One lock guards the store; it is never held
-    while waiting.
+    from a file, ``persistence`` what saves it after every change. ``prepare`` fills every fresh account.
+    ``origin`` names this core: two with the same one, seed and time answer the same bytes. One lock guards
+    the store; it is never held while waiting.
     """
 
     def __init__(
@@ -52,6 +56,8 @@ class Core:
         routes: Mapping[str, str] | None = None,
         loaded: Store | None = None,
         persistence: "EmulatorStateFile | None" = None,
+        prepare: Callable[[Store], object] = lambda store: None,
+        origin: str | None = None,
     ) -> None:
         self.clock = clock
         self.lock = threading.RLock()
@@ -64,6 +70,8 @@ class Core:
         # Given a line for each request that was answered, without its secrets.
         self.show_request: Callable[[str], None] | None = None
         self._dialect, self._routes, self._delays = dialect, routes, (provisioning_delay, ip_delay)
+        self._prepare, self._start = prepare, token_hex(8) if origin is None else origin
+        self._snapshots: dict[str, tuple[Store, Clock]] = {}
         self._use(loaded or self._fresh(seed))
         self.save()
 
@@ -125,9 +133,10 @@ class Core:
             return middleware.error_response(Refusal("server_error"), call.request_id)
 
     def try_send(self, attempt: Attempt) -> AttemptOutcome:
-        """Send a webhook; an exception makes it a failed attempt."""
+        """Send a webhook; an exception makes it a failed attempt. On a manual clock it takes no time."""
         try:
-            return self.send(attempt)
+            outcome = self.send(attempt)
+            return replace(outcome, latency_ms=0) if self.clock.manual else outcome
         except Exception as error:
             log.exception("a webhook could not be sent")
             return AttemptOutcome(None, f"the attempt failed: {type(error).__name__}", None)
@@ -139,6 +148,16 @@ class Core:
         with self.lock:
             for end in response.at_end:
                 end()
+
+    def log_stray(self, request: ApiRequest, answer: Answer) -> None:
+        """Log a request outside the API: of a client with a wrong base URL, mostly."""
+        with self.lock:
+            self.store.now = self.clock.now()
+            row = self._record(request)
+            row.stray, row.status, row.response = True, answer.status, answer.content.decode()
+            self.save()
+        if self.show_request is not None:
+            self.show_request(log_redaction.request_line(row))
 
     def _record(self, request: ApiRequest) -> RequestLog:
         known = self.store.requests
@@ -266,6 +285,30 @@ class Core:
             self._use(self._fresh(self.store.seed))
             self.save()
 
+    def snapshot(self, name: str) -> None:
+        """Keep the account and the time under this name, in memory."""
+        with self.lock:
+            self._snapshots[name] = (self.store.copy(), copy(self.clock))
+
+    def restore(self, name: str) -> bool:
+        """Back to the account and the time of a snapshot, if there is one of this name. To clients it is
+        another account: what they noted since is not so.
+        """
+        with self.lock:
+            if name not in self._snapshots:
+                return False
+            store, clock = self._snapshots[name]
+            self._use(store.copy())
+            self.store.start = self._next_start()
+            self.clock.frozen, self.clock.offset = clock.frozen, clock.offset
+            self.save()
+        self.wake()
+        return True
+
+    def _next_start(self) -> str:
+        self._start = sha256(f"{self._start}:{self.clock.now()}".encode()).hexdigest()[:16]
+        return self._start
+
     def _use(self, store: Store) -> None:
         self.store = store
         store.provisioning_delay, store.ip_delay = self._delays
@@ -278,9 +321,10 @@ class Core:
     def _fresh(self, seed: int) -> Store:
         """A store with the price list and one fresh account."""
         store = Store(seed, now=self.clock.now(), kept=self.persistence is not None)
-        for columns in price_list.TARIFFS:
-            store.add(TariffRow(**columns))
+        store.start = self._next_start()
         store.new_account()
+        self._prepare(store)
+        store.add_price_list()
         return store
 
     def save(self) -> None:

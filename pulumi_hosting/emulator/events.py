@@ -39,7 +39,7 @@ def emit(
     view: Callable[[], View],
     *,
     previous: View | None = None,
-    resource: str,
+    resource: str | None,
 ) -> None:
     """Queue an event for its subscribers; ``view`` is called only if there are any."""
     receivers = [
@@ -49,7 +49,8 @@ def emit(
     ]
     if not receivers:
         return
-    event = envelope(store, account_id, type, view(), previous, serializers.API + resource)
+    path = resource and serializers.API + resource
+    event = envelope(store, account_id, type, view(), previous, path)
     for subscription in receivers:
         webhook_delivery.new_delivery(store, subscription, event, type)
 

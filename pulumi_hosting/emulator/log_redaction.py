@@ -45,7 +45,7 @@ def request_line(row: RequestLog) -> str:
     insufficient_funds (key 1, normal)``. A connection that was closed has no status.
     """
     query = _SECRET_PARAMETER.sub(rf"\1{MASK}", row.query)
-    parts = [row.method, f"/v1{row.path}" + (f"?{query}" if query else "")]
+    parts = [row.method, ("" if row.stray else "/v1") + row.path + (f"?{query}" if query else "")]
     parts.append("no answer" if row.status is None else str(row.status))
     if row.status is not None and row.status >= 400 and (found := _CODE.search(row.response)):
         parts.append(found[1])

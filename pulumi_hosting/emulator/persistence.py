@@ -54,7 +54,7 @@ class EmulatorStateFile:
         gone = [(kind, id) for kind, id, row in rows if row is None]
         changed = [(kind, id, _text(row)) for kind, id, row in rows if row is not None]
         about: Columns = {"format": FORMAT, "service": asdict(store.service)}
-        about |= {name: getattr(store, name) for name in ("seed", "counters", "windows", "recent")}
+        about |= {name: getattr(store, name) for name in ("seed", "start", "counters", "windows", "recent")}
         about |= {name: getattr(clock, name) for name in ("manual", "frozen", "offset")}
         meta = to_json(about).decode()
         with self._connection:
@@ -80,7 +80,7 @@ class EmulatorStateFile:
         store = Store(meta["seed"], kept=True)
         store.counters.update(meta["counters"])
         store.windows = meta["windows"]
-        store.recent = meta.get("recent", {})
+        store.recent, store.start = meta.get("recent", {}), meta.get("start", "")
         store.service = _service(meta["service"])
         readers = {kind: TypeAdapter(row) for kind, row in ROW_TYPES.items()}
         for (kind, id), text in texts.items():
@@ -90,6 +90,7 @@ class EmulatorStateFile:
             stored.running = False
         self._saved = store
         store.rebuild()
+        store.add_price_list()  # of what a file of an earlier version has no rows
         store.changed.clear()
         if clock.manual and meta["manual"]:
             clock.frozen = meta["frozen"]

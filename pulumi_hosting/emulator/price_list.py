@@ -7,39 +7,6 @@ from typing import Any, NamedTuple
 Columns = dict[str, Any]
 
 
-class LocationEntry(NamedTuple):
-    id: int
-    code: str
-    name: str
-    country: str
-    city: str
-
-
-class ImageEntry(NamedTuple):
-    slug: str
-    name: str
-    family: str
-    version: str
-    supports_ssh_keys: bool
-    min_disk_gb: int
-
-
-class ZoneEntry(NamedTuple):
-    """A domain zone; ``tld`` without its dot, prices per year."""
-
-    tld: str
-    price_register: Decimal
-    price_renew: Decimal
-    price_transfer: Decimal | None
-    min_years: int = 1
-    max_years: int = 10
-    privacy: bool = True
-
-    @property
-    def transfer(self) -> bool:
-        return self.price_transfer is not None
-
-
 class PromoRule(NamedTuple):
     """``percent`` off one purchase; ``once``: each account may use it once."""
 
@@ -48,10 +15,10 @@ class PromoRule(NamedTuple):
     expired: bool = False
 
 
-LOCATIONS: Mapping[int, LocationEntry] = {
-    1: LocationEntry(1, "nl-ams", "Amsterdam", "NL", "Amsterdam"),
-    2: LocationEntry(2, "de-fra", "Frankfurt", "DE", "Frankfurt am Main"),
-}
+LOCATIONS: tuple[Columns, ...] = (
+    {"code": "nl-ams", "name": "Amsterdam", "country": "NL", "city": "Amsterdam"},
+    {"code": "de-fra", "name": "Frankfurt", "country": "DE", "city": "Frankfurt am Main"},
+)
 
 
 def _tariff(
@@ -72,27 +39,38 @@ TARIFFS: tuple[Columns, ...] = (
     _tariff("VDS-Promo", "Cheap and not refundable", 1, (1, 1024, 20), "1.99", non_refundable=True),
 )
 
-IMAGES: Mapping[str, ImageEntry] = {
-    image.slug: image
-    for image in (
-        ImageEntry("ubuntu-24.04", "Ubuntu 24.04 LTS", "linux", "24.04", True, 5),
-        ImageEntry("ubuntu-22.04", "Ubuntu 22.04 LTS", "linux", "22.04", True, 5),
-        ImageEntry("debian-12", "Debian 12", "linux", "12", True, 5),
-        ImageEntry("almalinux-9", "AlmaLinux 9", "linux", "9", True, 10),
-        ImageEntry("windows-2022", "Windows Server 2022", "windows", "2022", False, 20),
-        ImageEntry("freebsd-14", "FreeBSD 14", "other", "14", True, 5),
-    )
-}
+_WINDOWS = {"family": "windows", "version": "2022", "supports_ssh_keys": False, "min_disk_gb": 20}
+IMAGES: tuple[Columns, ...] = (
+    {"slug": "ubuntu-24.04", "name": "Ubuntu 24.04 LTS", "version": "24.04"},
+    {"slug": "ubuntu-22.04", "name": "Ubuntu 22.04 LTS", "version": "22.04"},
+    {"slug": "debian-12", "name": "Debian 12", "version": "12"},
+    {"slug": "almalinux-9", "name": "AlmaLinux 9", "version": "9", "min_disk_gb": 10},
+    {"slug": "windows-2022", "name": "Windows Server 2022", **_WINDOWS},
+    {"slug": "freebsd-14", "name": "FreeBSD 14", "family": "other", "version": "14"},
+)
 
-ZONES: Mapping[str, ZoneEntry] = {
-    zone.tld: zone
-    for zone in (
-        ZoneEntry("com", Decimal("12.00"), Decimal("13.00"), Decimal("12.50")),
-        ZoneEntry("net", Decimal("14.00"), Decimal("15.00"), Decimal("14.50")),
-        ZoneEntry("de", Decimal("8.00"), Decimal("8.00"), Decimal("8.00"), privacy=False),
-        ZoneEntry("dev", Decimal("16.00"), Decimal("16.00"), None, max_years=5),
-    )
+
+def _zone(tld: str, register: str, renew: str, transfer: str | None, **columns: Any) -> Columns:
+    """The columns of a zone. Prices are those of a year."""
+    prices = {"register": register, "renew": renew, "transfer": transfer}
+    shown = {f"price_{name}": None if text is None else Decimal(text) for name, text in prices.items()}
+    return {"tld": tld, **shown, **columns}
+
+
+ZONES: tuple[Columns, ...] = (
+    _zone("com", "12.00", "13.00", "12.50"),
+    _zone("net", "14.00", "15.00", "14.50"),
+    _zone("de", "8.00", "8.00", "8.00", privacy=False),
+    _zone("dev", "16.00", "16.00", None, max_years=5),
+)
+
+CATALOG: Mapping[str, tuple[Columns, ...]] = {
+    "locations": LOCATIONS,
+    "tariffs": TARIFFS,
+    "images": IMAGES,
+    "zones": ZONES,
 }
+"""What can be bought, by the kind of row that it is."""
 
 GATEWAYS = ("card", "bank", "crypto")
 TOPUP_MIN = Decimal("5.00")

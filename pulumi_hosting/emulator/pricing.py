@@ -246,7 +246,7 @@ def upcoming(store: Store, account: r.AccountRow, now: float, days: int) -> Deci
             total += times * recurring(store, server)
     for domain in store.of(r.DomainRow, account.id).values():
         if domain_renews_automatically(domain) and now <= (domain.expires_at or 0.0) <= horizon:
-            total += price_list.ZONES[domain.tld].price_renew
+            total += store.zone_of(domain).price_renew
     return total
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import idna
 
-from pulumi_hosting.emulator import events, periods, price_list
+from pulumi_hosting.emulator import events, periods
 from pulumi_hosting.emulator.messages import Refusal, invalid
-from pulumi_hosting.emulator.rows import DomainRow
+from pulumi_hosting.emulator.rows import DomainRow, ZoneRow
 from pulumi_hosting.emulator.store import Store
 
 SYNC_SECONDS = 86400
@@ -23,18 +23,18 @@ class Name:
     """A domain name: ``text`` in punycode, its zone, and why it cannot be registered (``None``: it can)."""
 
     text: str
-    zone: price_list.ZoneEntry | None
+    zone: ZoneRow | None
     problem: str | None
 
 
-def look_up(given: str) -> Name:
+def look_up(store: Store, given: str) -> Name:
     """Check a name in Unicode or punycode; who owns it is not part of the check."""
     try:
         text = idna.encode(given.strip().rstrip("."), uts46=True, std3_rules=True).decode("ascii").lower()
     except idna.IDNAError:
         return Name(given.lower(), None, "invalid")
     label, _, tld = text.partition(".")
-    zone = price_list.ZONES.get(tld)
+    zone = store.zone(tld)
     if not tld or not label:
         return Name(text, None, "invalid")
     if zone is None:
@@ -68,9 +68,9 @@ def cancel_other_owners(store: Store, domain: DomainRow) -> None:
             other.status = "cancelled"
 
 
-def registrable(given: str) -> tuple[str, price_list.ZoneEntry]:
+def registrable(store: Store, given: str) -> tuple[str, ZoneRow]:
     """The name and zone to order; ``validation_error`` if the name cannot be registered."""
-    name = look_up(given)
+    name = look_up(store, given)
     if name.zone is None:
         raise invalid(name=name.problem or "invalid")
     return name.text, name.zone
@@ -112,6 +112,6 @@ def schedule_expiry(store: Store, domain: DomainRow) -> None:
     store.schedule(expires, "domain_due", domain.id, str(domain.expires_at))
 
 
-def check_privacy(zone: price_list.ZoneEntry, privacy: bool) -> None:
+def check_privacy(zone: ZoneRow, privacy: bool) -> None:
     if privacy and not zone.privacy:
         raise Refusal("upstream_rejected", f"the registrar offers no privacy for .{zone.tld}")

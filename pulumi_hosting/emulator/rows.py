@@ -122,6 +122,38 @@ class KeyRow(Owned, kind="keys", first_id=501):
         return f"{self.token[:11]}…{self.token[-4:]}"
 
 
+class LocationRow(Row, kind="locations"):
+    code: Annotated[str, EDITABLE]
+    name: Annotated[str, EDITABLE]
+    country: Annotated[str, EDITABLE]
+    city: Annotated[str, EDITABLE]
+
+
+class ImageRow(Row, kind="images"):
+    slug: Annotated[str, EDITABLE]
+    name: Annotated[str, EDITABLE]
+    family: Annotated[str, EDITABLE] = "linux"
+    version: Annotated[str, EDITABLE] = ""
+    supports_ssh_keys: Annotated[bool, EDITABLE] = True
+    min_disk_gb: Annotated[int, EDITABLE] = 5
+
+
+class ZoneRow(Row, kind="zones"):
+    """A domain zone; ``tld`` without its dot, prices per year."""
+
+    tld: str
+    price_register: Annotated[Decimal, EDITABLE]
+    price_renew: Annotated[Decimal, EDITABLE]
+    price_transfer: Annotated[Decimal | None, EDITABLE] = None
+    min_years: Annotated[int, EDITABLE] = 1
+    max_years: Annotated[int, EDITABLE] = 10
+    privacy: Annotated[bool, EDITABLE] = True
+
+    @property
+    def transfer(self) -> bool:
+        return self.price_transfer is not None
+
+
 class TariffRow(Row, kind="tariffs"):
     name: str
     description: str
@@ -337,7 +369,7 @@ class Fault(Row, kind="faults"):
 
 class RequestLog(Row, kind="requests"):
     """A request that arrived and its response, unmasked; ``log_redaction`` masks them. In a state file
-    their bodies are JSON, masked.
+    their bodies are JSON, masked. ``stray``: outside the API; its path is the whole one.
     """
 
     method: str
@@ -351,3 +383,4 @@ class RequestLog(Row, kind="requests"):
     response: Any = ""
     bucket: str | None = None
     replayed: bool = False
+    stray: bool = False

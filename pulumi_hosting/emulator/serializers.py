@@ -7,7 +7,7 @@ from typing import Any
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import SCOPES
-from pulumi_hosting.emulator import dialects, price_list, pricing
+from pulumi_hosting.emulator import dialects, pricing
 from pulumi_hosting.emulator import rows as r
 from pulumi_hosting.emulator.formats import View, format_money, shown_as
 from pulumi_hosting.emulator.store import Store
@@ -30,7 +30,8 @@ def me(row: r.KeyRow, store: Store) -> View:
         sandbox_enabled=store.service.sandbox_enabled,
         api_version="1",
     )
-    return view | {"account": account(store.accounts[row.account_id], store)}  # no field of the document
+    # no fields of the document; from the second one clients know an account that is not the one before
+    return view | {"account": account(store.accounts[row.account_id], store), "emulator_start": store.start}
 
 
 def account(row: r.AccountRow, store: Store) -> View:
@@ -67,7 +68,7 @@ def order(row: r.OrderRow, store: Store) -> View:
     )
 
 
-def location(row: price_list.LocationEntry, store: Store) -> View:
+def location(row: r.LocationRow, store: Store) -> View:
     in_stock = any(t.in_stock and not t.disabled for t in store.tariffs.values() if t.location_id == row.id)
     return shown_as(m.Location, row, in_stock=in_stock)
 
@@ -77,7 +78,7 @@ def tariff(row: r.TariffRow, store: Store, account: r.AccountRow) -> View:
     return shown_as(
         m.Tariff,
         row,
-        location=location(price_list.LOCATIONS[row.location_id], store),
+        location=location(store.locations[row.location_id], store),
         resources=shown_as(m.CatalogResources, row, port_mbps=1000),
         price_monthly=monthly,
         list_price_monthly=row.price_monthly,
@@ -96,7 +97,7 @@ def tariff(row: r.TariffRow, store: Store, account: r.AccountRow) -> View:
     )
 
 
-def zone(row: price_list.ZoneEntry, currency: str) -> View:
+def zone(row: r.ZoneRow, currency: str) -> View:
     return shown_as(
         m.Zone,
         row,
@@ -121,7 +122,7 @@ def server(row: r.ServerRow, store: Store) -> View:
         m.Server,
         row,
         tariff={"id": plan.id, "name": plan.name},
-        location=price_list.LOCATIONS[plan.location_id].name,
+        location=store.locations[plan.location_id].name,
         primary_ip=next((address.address for address in addresses if address.primary), None),
         ips=[address.address for address in addresses],
         resources=_resources(plan.cpu_cores, plan.ram_mb, plan.disk_gb),
@@ -170,7 +171,7 @@ def domain(row: r.DomainRow, store: Store) -> View:
         row,
         tld=f".{row.tld}",
         status=domain_status(row, store),
-        price_renew=price_list.ZONES[row.tld].price_renew,
+        price_renew=store.zone_of(row).price_renew,
         currency=store.accounts[row.account_id].currency,
     )
 
@@ -201,10 +202,13 @@ _VIEWS: Mapping[str, Callable[[Any, Store], View]] = {
     r.DomainRow.kind: domain,
     r.SubscriptionRow.kind: lambda row, store: shown_as(m.Subscription, row),
     r.DeliveryRow.kind: delivery,
+    r.LocationRow.kind: location,
+    r.ImageRow.kind: lambda row, store: shown_as(m.OsImage, row),
+    r.ZoneRow.kind: lambda row, store: zone(row, next(iter(store.accounts.values())).currency),
     r.TariffRow.kind: lambda row, store: tariff(row, store, next(iter(store.accounts.values()))),
 }
 
 
 def view_of(row: r.Row, store: Store) -> View:
-    """A row as the API shows it; tariffs with the prices of the first account."""
+    """A row as the API shows it; tariffs and zones with the prices of the first account."""
     return _VIEWS[row.kind](row, store)

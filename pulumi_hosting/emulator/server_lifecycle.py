@@ -39,15 +39,28 @@ def new_server_id(store: Store, *, sandbox: bool = False, synthetic: bool = Fals
     return store.new_id(ServerRow)
 
 
-def add_address(store: Store, server: ServerRow, version: int = 4, **columns: Any) -> AddressRow:
-    """Give the server its next address of this version. ``columns``: others of its row."""
+def _next_address(store: Store, version: int) -> str:
     number = store.count(f"ipv{version}")
     if version == 4:
-        text = socket.inet_ntop(socket.AF_INET, (FIRST_IPV4 + number).to_bytes(4))
-    else:
-        text = socket.inet_ntop(socket.AF_INET6, (FIRST_IPV6 + (number << 64)).to_bytes(16))
-    columns |= {"server_id": server.id, "version": version, "added_at": store.now}
-    return store.add(AddressRow(address=text, **columns))
+        return socket.inet_ntop(socket.AF_INET, (FIRST_IPV4 + number).to_bytes(4))
+    return socket.inet_ntop(socket.AF_INET6, (FIRST_IPV6 + (number << 64)).to_bytes(16))
+
+
+def skip_addresses(store: Store) -> None:
+    """Let new addresses follow those that rows were given."""
+    for row in store.addresses.values():
+        first, step = (FIRST_IPV4, 0) if row.version == 4 else (FIRST_IPV6, 64)
+        number = int(ipaddress.ip_address(row.address)) - first >> step
+        if 0 < number < 2**16:
+            counter = f"ipv{row.version}"
+            store.counters[counter] = max(store.counters[counter], number)
+
+
+def add_address(store: Store, server: ServerRow, version: int = 4, **columns: Any) -> AddressRow:
+    """Give the server its next address of this version. ``columns``: others of its row."""
+    text = columns.get("address") or _next_address(store, version)
+    columns = {"address": text, "added_at": store.now, **columns}
+    return store.add(AddressRow(server_id=server.id, version=version, **columns))
 
 
 def plan(account_id: int, name: str, tariff: TariffRow, os: str, until: float) -> Columns:

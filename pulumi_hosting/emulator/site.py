@@ -45,6 +45,9 @@ def other_response(core: Core, request: ApiRequest, names: Names = None) -> Answ
     else:
         error = {"code": "not_found", "message": "the API is under /v1", "request_id": "none"}
         response = Answer(404, {"error": error})
+        response.encode()
+        if request.path != "/favicon.ico":  # which browsers ask for
+            core.log_stray(request, response)
     response.encode()
     response.seal()
     return response

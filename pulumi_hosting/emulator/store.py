@@ -4,12 +4,14 @@ import base64
 import heapq
 from collections import defaultdict
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass, field
 from decimal import Decimal
 from hashlib import sha256
 from typing import Any, TypeVar
 
 from pulumi_hosting.api.operations import SCOPES
+from pulumi_hosting.emulator import price_list
 from pulumi_hosting.emulator import rows as r
 
 REQUESTS_KEPT = 20_000
@@ -65,6 +67,9 @@ class Store:
         self.accounts: dict[int, r.AccountRow] = self.tables["accounts"]
         self.keys: dict[int, r.KeyRow] = self.tables["keys"]
         self.tariffs: dict[int, r.TariffRow] = self.tables["tariffs"]
+        self.locations: dict[int, r.LocationRow] = self.tables["locations"]
+        self.images: dict[int, r.ImageRow] = self.tables["images"]
+        self.zones: dict[int, r.ZoneRow] = self.tables["zones"]
         self.servers: dict[int, r.ServerRow] = self.tables["servers"]
         self.addresses: dict[int, r.AddressRow] = self.tables["addresses"]
         self.invoices: dict[int, r.InvoiceRow] = self.tables["invoices"]
@@ -79,6 +84,8 @@ class Store:
         self.faults: dict[int, r.Fault] = self.tables["faults"]
         self.requests: dict[int, r.RequestLog] = self.tables["requests"]
         self.service = ServiceSettings()
+        # Tells this account from those that an emulator at the same address had before, or has after a reset.
+        self.start = ""
         self.counters: dict[str, int] = defaultdict(int)
         # Fixed rate windows: name → [start of the window, calls in it].
         self.windows: dict[str, list[int]] = {}
@@ -117,10 +124,15 @@ class Store:
         """A root password by the rules of the API: letters and at least one digit."""
         return f"{self.random('password').hex()[:17]}A7#"
 
+    def webhook_secret(self) -> str:
+        return "whsec_" + self.token("webhook secret", 44)
+
     # --- rows
 
     def new_id(self, kind: type[r.Row]) -> int:
-        return kind.first_id - 1 + self.count("id:" + kind.kind)
+        while (id := kind.first_id - 1 + self.count("id:" + kind.kind)) in self.tables[kind.kind]:
+            pass  # it was given to a row by hand
+        return id
 
     def number(self, row: T) -> T:
         """Give a row its place among all rows, and an id if it has none."""
@@ -177,6 +189,18 @@ class Store:
             if task.object_id == object_id and task.what in kinds and note in (*task.note.split(), ""):
                 self.remove(task)
 
+    def copy(self) -> "Store":
+        """All of it, apart from this one; what is being changed is not under way there."""
+        other = Store(self.seed, now=self.now, kept=bool(self._watched))
+        for name in ("start", "counters", "windows", "recent", "service"):
+            setattr(other, name, deepcopy(getattr(self, name)))
+        for kind, table in self.tables.items():
+            other.tables[kind].update(
+                (id, r.ROW_TYPES[kind](**deepcopy(row.columns()))) for id, row in table.items()
+            )
+        other.rebuild()
+        return other
+
     def rebuild(self) -> None:
         """Rebuild the indexes after rows were loaded."""
         for table in self.tables.values():
@@ -196,7 +220,24 @@ class Store:
         elif isinstance(row, r.Task):
             heapq.heappush(self._due, (row.due, row.id))
 
-    # --- accounts
+    # --- catalog and accounts
+
+    def add_price_list(self) -> None:
+        """What a fresh service sells, of each kind that it has nothing of."""
+        for kind, entries in price_list.CATALOG.items():
+            if not self.tables[kind]:
+                for columns in entries:
+                    self.add(r.ROW_TYPES[kind](**columns))
+
+    def image(self, slug: str) -> r.ImageRow | None:
+        return next((row for row in self.images.values() if row.slug == slug), None)
+
+    def zone(self, tld: str) -> r.ZoneRow | None:
+        """The zone of this name without its dot."""
+        return next((row for row in self.zones.values() if row.tld == tld), None)
+
+    def zone_of(self, domain: r.DomainRow) -> r.ZoneRow:
+        return next(row for row in self.zones.values() if row.tld == domain.tld)
 
     def new_account(self, *, balance: Decimal = OPENING_BALANCE, currency: str = "EUR") -> r.AccountRow:
         """An account with one live and one test key with all scopes."""
@@ -215,6 +256,17 @@ class Store:
         self.new_key(account, "live", name="live")
         self.new_key(account, "test", name="test")
         return account
+
+    def renumber(self, account: r.AccountRow, id: int) -> None:
+        """Give another id to an account that has nothing but its keys."""
+        keys = list(self.of(r.KeyRow, account.id).values())
+        for row in (account, *keys):
+            self.remove(row)
+        account.id = id
+        for key in keys:
+            key.account_id = id
+        for row in (account, *keys):
+            self.add(row)
 
     def new_key(
         self, account: r.AccountRow, mode: str, *, name: str, scopes: list[str] | None = None, **columns: Any

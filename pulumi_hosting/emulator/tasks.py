@@ -10,7 +10,6 @@ from pulumi_hosting.emulator import (
     events,
     fulfilment,
     ledger,
-    price_list,
     pricing,
     registrar,
     server_lifecycle,
@@ -199,7 +198,7 @@ def domain_due(store: Store, domain: r.DomainRow, task: r.Task) -> None:
     """The domain expires, or is renewed from the balance."""
     if str(domain.expires_at) != task.note or domain.status != "active":
         return
-    account, price = store.accounts[domain.account_id], price_list.ZONES[domain.tld].price_renew
+    account, price = store.accounts[domain.account_id], store.zone_of(domain).price_renew
     if pricing.domain_renews_automatically(domain) and account.balance >= price:
         words = f"Renewal of {domain.name}"
         invoice = ledger.new_invoice(store, account, "domain_renewal", price, words, domain_id=domain.id)

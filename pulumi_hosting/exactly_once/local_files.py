@@ -31,10 +31,12 @@ _NOTE_SECONDS = 30.0  # to wait for a note that another process holds for a few 
 
 
 def account_scope(client: Client) -> Scope:
-    """The scope of an account in the store of its client: a hash of account id, mode and base URL. Asks for
-    the account once per client; raises what that request raises."""
+    """The scope of an account in the store of its client: a hash of account id, mode, base URL and, of an
+    emulator, its start: the one before at this URL had the same ids. Asks for the account once per client;
+    raises what that request raises."""
     me = client.key_owner.get()
-    scope = Scope(name_of(str(me.account_id), "live" if me.livemode else "test", client.base_url))
+    mode, start = "live" if me.livemode else "test", getattr(me, "emulator_start", None)
+    scope = Scope(name_of(str(me.account_id), mode, client.base_url, *([str(start)] if start else ())))
     scope.store = client.store
     return scope
 

@@ -11,6 +11,7 @@ import yaml
 
 from pulumi_hosting.installation import INSTALL_COLLECTION
 from pulumi_hosting.provider.names import class_of
+from pulumi_hosting.reports.account_copy import run as write_account_file
 from pulumi_hosting.reports.account_import import (
     AccountImport,
     ConfiguredValue,
@@ -31,7 +32,11 @@ from pulumi_hosting.resources.powers import Priced
 Form = Literal["dynamic", "native", "ansible"]
 
 
-def run(asking: Asking, directory: Path, form: Form) -> Report:
+def run(asking: Asking, directory: Path | None, form: Form, account_file: Path | None) -> Report:
+    if directory is None and account_file is not None:
+        return write_account_file(asking, account_file)
+    if directory is None or account_file is not None:
+        raise Unusable("give DIR or --account-file FILE, not both. Next: pulumi-hosting import --help")
     _must_be_free(directory, ("site.yml",) if form == "ansible" else ("Pulumi.yaml", "__main__.py"))
     with asking() as (request, step):
         if request.client.is_test_key:

@@ -66,7 +66,7 @@ def test_every_editable_column_is_a_field_of_the_control_interface(kind: Kind, a
         "SSH key": account.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY}).json()["id"],
         "domain": account.domain(),
         "subscription": account.subscribe()["id"],
-        "tariff": 1,
+        **dict.fromkeys(("tariff", "location", "image", "zone"), 1),
     }
     id = ids[kind.word]
     path = kind.path.format(id=server if kind.word == "address" else id, ip_id=id)
@@ -96,6 +96,7 @@ def changed(kind: Kind, name: str, value: object) -> object:
         "nameservers": ["a.example", "b.example"],
         "events": ["ping"],
         "url": "https://other.example.org/",
-        "price_monthly": "7.25",
+        **dict.fromkeys(("price_monthly", "price_register", "price_renew", "price_transfer"), "7.25"),
+        **dict.fromkeys(("min_disk_gb", "min_years", "max_years"), 3),
     }
     return special.get(name, not value if isinstance(value, bool) else f"{value or ''}x")

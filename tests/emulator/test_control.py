@@ -384,6 +384,7 @@ def test_requests(account: Account) -> None:
         "bucket",
         "at",
         "replayed",
+        "stray",
     }
     assert (first["method"], first["path"], first["query"], first["status"]) == (
         "POST",

@@ -66,6 +66,36 @@ def test_ready_line_and_exit_code_0(sign: signal.Signals) -> None:
         assert (process.returncode, out, err) == (0, "", "")
 
 
+def test_account_and_now_on_the_command_line(tmp_path: Path) -> None:
+    file = tmp_path / "account.yaml"
+    file.write_text("account: {balance: '7.00'}\nservers:\n- {id: 812, next_due_at: 2031-03-01T00:00:00Z}\n")
+    with running(account=file, now="2031-01-01T00:00:00Z", clock="manual") as emulator, api(emulator) as http:
+        for _ in range(2):
+            servers, me = http.get("/servers"), http.get("/me").json()
+            assert [row["id"] for row in servers.json()["data"]] == [812]
+            assert servers.headers["Date"] == "Wed, 01 Jan 2031 00:00:00 GMT"
+            assert http.get("/balance").json()["balance"] == "7.00"
+            control(emulator, "POST", "/reset", {})
+        assert http.get("/me").json()["emulator_start"] != me["emulator_start"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("servers: [{tarif_id: 1}]", "servers, entry 1: unknown field: tarif_id; known: id"),
+        ("server: []", "unknown section: server; known: account, locations"),
+        ("[1]", "[1]"),
+        ("a: b: c", "cannot read"),
+        ("domains: [{name: shop.example}]", "domains, entry 1: name: 'shop.example' is in no zone"),
+    ],
+)
+def test_a_wrong_account_file_is_one_line_and_exit_code_2(text: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "account.yaml").write_text(text)
+    done = start("--account", str(tmp_path / "account.yaml"))
+    out, err = done.communicate(timeout=HANG_SECONDS)
+    assert (done.returncode, out, len(err.splitlines()), words in err) == (2, "", 1, True), err
+
+
 def test_a_port_in_use_is_one_line_and_exit_code_2() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -9,6 +9,7 @@ import pytest
 from pulumi_hosting.emulator import log_redaction
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.persistence import EmulatorStateFile, UnreadableStateFile, open_state
+from pulumi_hosting.emulator.price_list import CATALOG
 from pulumi_hosting.emulator.store import Store
 from tests.emulator.calls import CALLS
 from tests.support.account import Account
@@ -91,7 +92,8 @@ def test_a_save_writes_the_rows_that_changed(tmp_path: Path) -> None:
     assert account.api("POST", f"/servers/{servers[0]}/actions/power", {"action": "stop"}).status_code == 202
     assert written.kinds == ["keys", "requests", "servers"]
     account.control("POST", "/reset", {})
-    assert written.kinds == ["accounts", "keys", "keys", *["tariffs"] * len(account.core.store.tariffs)]
+    catalog = [kind for kind, rows in CATALOG.items() for _ in rows]
+    assert written.kinds == sorted(["accounts", "keys", "keys", *catalog])
     state_file.close()
 
 

@@ -92,7 +92,7 @@ def test_an_error_of_the_test_itself_is_not_changed(mocks: Engine, form: str) ->
 
 @pytest.mark.parametrize("package", ["pulumi_hosting", "pulumi_hosting.native"])
 def test_the_documented_example(package: str, warm: WarmPython, tmp_path: Path) -> None:
-    program, test = re.findall(
+    program, test, *_ = re.findall(
         r"```python\n# (\w+\.py)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL
     )
     for name, text in (program, test):

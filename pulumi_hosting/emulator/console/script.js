@@ -16,6 +16,9 @@ const KINDS = {
   keys: ["id", "name", "mode", "scopes", "expires_at", "revoked_at", "last_used_at"],
   accounts: ["id", "login", "balance", "currency", "suspended", "api_enabled"],
   tariffs: ["id", "name", "price_monthly", "price_hourly", "in_stock", "disabled"],
+  locations: ["id", "code", "name", "country", "city"],
+  images: ["id", "slug", "name", "family", "supports_ssh_keys", "min_disk_gb"],
+  zones: ["id", "tld", "price_register", "price_renew", "price_transfer", "privacy"],
 };
 const PRESETS = {
   "503, nothing processed": { status: 503, retry_after: 1 },

@@ -3,14 +3,19 @@ the API's back. ``docs/emulator-control.md`` describes every call.
 """
 
 from pulumi_hosting.emulator.browser_requests import Names, refusal
-from pulumi_hosting.emulator.control import accounts, outside_changes, switches
+from pulumi_hosting.emulator.control import accounts, made_by_hand, outside_changes, switches
 from pulumi_hosting.emulator.control.endpoint import Route
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.messages import Answer, ApiRequest, Refusal
 from pulumi_hosting.emulator.middleware import Router
 from pulumi_hosting.emulator.validation import path_ids
 
-ROUTES: tuple[Route, ...] = (*switches.ROUTES, *accounts.ROUTES, *outside_changes.ROUTES)
+ROUTES: tuple[Route, ...] = (
+    *switches.ROUTES,
+    *accounts.ROUTES,
+    *made_by_hand.ROUTES,
+    *outside_changes.ROUTES,
+)
 
 _route = Router({f"{route.method} {route.path}": route for route in ROUTES})
 

@@ -12,7 +12,6 @@ from pulumi_hosting.emulator import (
     fulfilment,
     ledger,
     periods,
-    price_list,
     pricing,
     serializers,
     server_lifecycle,
@@ -144,7 +143,7 @@ def create_invoice(core: Core, body: InvoiceBody) -> object:
     amount, words, plan = body.amount, body.description, None
     if body.type == "vds_purchase":
         tariff = find(store.tariffs, body.tariff_id, "tariff")
-        if body.os not in price_list.IMAGES:
+        if store.image(body.os) is None:
             raise ControlError("os: must be an image of the catalog")
         amount, words = pricing.price(store, account, tariff, months=1).total, f"Server {body.name}"
         until = periods.months_after(store.now, 1)

@@ -21,6 +21,7 @@ from pulumi_hosting.emulator.rows import AccountRow, Editable, Row
 LEFT_OUT: Any = None
 
 T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
 R = TypeVar("R", bound=Row)
 
 log = logging.getLogger("pulumi_hosting.emulator")
@@ -49,7 +50,7 @@ class Body(BaseModel):
 @dataclass(frozen=True)
 class Route:
     """A control call: ``function(core, **path parameters)``, with ``body`` or ``query`` if it has such a
-    parameter. The model of the body is ``body``, or what the parameter says.
+    parameter. The model of the body is ``body``, or what the parameter says; without one no field is known.
 
     ``locked``: hold the core's lock during the call, run what is due before it and save after it.
     """
@@ -64,11 +65,14 @@ class Route:
         arguments: dict[str, object] = dict(ids)
         kinds = self.function.__annotations__
         try:
-            if body := self.body or kinds.get("body"):
-                arguments["body"] = _parsed(body, body.model_validate_json, request.body.strip() or b"{}")
+            body = self.body or kinds.get("body")
+            if body or self.method != "GET":
+                model = body or Body
+                content = parsed(model, model.model_validate_json, request.body.strip() or b"{}")
+                arguments |= {"body": content} if body else {}
             if query := kinds.get("query"):
                 given = dict(parse_qsl(request.query, keep_blank_values=True))
-                arguments["query"] = _parsed(query, query.model_validate, given)
+                arguments["query"] = parsed(query, query.model_validate, given)
             call = partial(self.function, core, **arguments)
             return Answer(200, _locked(core, call) if self.locked else call())
         except ControlError as error:
@@ -89,7 +93,8 @@ def _locked(core: Core, call: Callable[[], object]) -> object:
     return view
 
 
-def _parsed(model: type[BaseModel], validate: Callable[[T], BaseModel], given: T) -> BaseModel:
+def parsed(model: type[M], validate: Callable[[T], M], given: T) -> M:
+    """What is given, as this model. Raises ``ControlError``, which says what is wrong with it."""
     try:
         return validate(given)
     except ValidationError as error:
@@ -104,7 +109,7 @@ def _explained(error: ValidationError, model: type[BaseModel]) -> str:
         names = ", ".join(sorted(".".join(map(str, loc)) for loc in unknown))
         fields = _model_at(model, unknown[0][:-1]).model_fields
         known = (field.alias or name for name, field in fields.items())
-        return f"unknown field: {names}; known: {', '.join(known)}"
+        return f"unknown field: {names}; known: {', '.join(known) or 'none'}"
     first = details[0]
     name = ".".join(str(part) for part in first["loc"])
     return f"{name}: {_message(first)}" if name else _message(first)
@@ -113,7 +118,8 @@ def _explained(error: ValidationError, model: type[BaseModel]) -> str:
 def _model_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> type[BaseModel]:
     for part in loc:
         annotation = model.model_fields[str(part)].annotation if str(part) in model.model_fields else None
-        model = annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else model
+        for kind in (annotation, *get_args(annotation)):  # itself, or what a list holds
+            model = kind if isinstance(kind, type) and issubclass(kind, BaseModel) else model
     return model
 
 

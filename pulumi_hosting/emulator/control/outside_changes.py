@@ -4,48 +4,25 @@ an account.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import AfterValidator
-
-from pulumi_hosting.api.models.field_types import EVENT_TYPES, DomainStatus, ServerStatus
-from pulumi_hosting.emulator import periods, registrar, serializers, server_lifecycle, webhook_delivery
+from pulumi_hosting.api.models.field_types import DomainStatus, ServerStatus
+from pulumi_hosting.emulator import registrar, serializers, server_lifecycle, webhook_delivery
 from pulumi_hosting.emulator import rows as r
 from pulumi_hosting.emulator.control.endpoint import (
-    LEFT_OUT,
     Amount,
     Body,
     ControlError,
     Route,
-    account_of,
     assign,
     columns_of,
     find,
 )
+from pulumi_hosting.emulator.control.made_by_hand import Events, Power, PublicUrl
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.store import Store
 
 # --- servers ----------------------------------------------------------------------------------------------
-
-
-class NewServerBody(Body):
-    name: str = "imported"
-    tariff_id: int = 1
-    os: str = "debian-12"
-    synthetic: bool = False
-    is_test: bool = False
-    account_id: int = LEFT_OUT
-
-
-def create_server(core: Core, body: NewServerBody) -> object:
-    """A server that no client ordered: imported (``synthetic``) or a free trial (``is_test``)."""
-    store = core.store
-    tariff = find(store.tariffs, body.tariff_id, "tariff")
-    owner = account_of(core, body.account_id)
-    plan = server_lifecycle.plan(owner.id, body.name, tariff, body.os, periods.months_after(store.now, 1))
-    plan |= {"synthetic": body.synthetic, "is_test": body.is_test}
-    id = server_lifecycle.new_server_id(store, synthetic=body.synthetic)
-    return serializers.server(server_lifecycle.add_server(store, id, plan), store)
 
 
 def _edit_server(store: Store, server: r.ServerRow, body: Body) -> None:
@@ -95,16 +72,10 @@ def _edit_domain(store: Store, domain: r.DomainRow, body: Body) -> None:
             registrar.cancel_other_owners(store, domain)
 
 
-def _event_types(events: list[str]) -> list[str]:
-    if not set(events) <= {*EVENT_TYPES, "*"}:
-        raise ValueError("must hold event types or *")
-    return events
-
-
-def _public_url(url: str) -> str:
-    if webhook_delivery.url_problem(url) is not None:
-        raise ValueError("must be a public https address")
-    return url
+def _delete_zone(store: Store, zone: r.ZoneRow) -> None:
+    if any(domain.tld == zone.tld for domain in store.domains.values()):
+        raise ControlError(f"there are domains in the zone {zone.tld}", 409)
+    store.remove(zone)
 
 
 # --- what can be changed and deleted ----------------------------------------------------------------------
@@ -152,7 +123,7 @@ KINDS = (
         "/servers/{id}",
         "server",
         r.ServerRow,
-        {"status": ServerStatus, "notes": str | None, "power": Literal["running", "stopped", "unknown"]},
+        {"status": ServerStatus, "notes": str | None, "power": Power},
         _edit_server,
         _delete_server,
     ),
@@ -164,12 +135,15 @@ KINDS = (
         "subscription",
         r.SubscriptionRow,
         {
-            "url": Annotated[str, AfterValidator(_public_url)],
-            "events": Annotated[list[str], AfterValidator(_event_types)],
+            "url": PublicUrl,
+            "events": Events,
         },
         delete=webhook_delivery.remove_subscription,
     ),
     Kind("/tariffs/{id}", "tariff", r.TariffRow, {"price_monthly": Amount}, delete=None),
+    Kind("/locations/{id}", "location", r.LocationRow, delete=None),
+    Kind("/images/{id}", "image", r.ImageRow),
+    Kind("/zones/{id}", "zone", r.ZoneRow, delete=_delete_zone),
 )
 
-ROUTES = (Route("POST", "/servers", create_server), *(route for kind in KINDS for route in kind.routes()))
+ROUTES = tuple(route for kind in KINDS for route in kind.routes())

@@ -3,13 +3,15 @@ faults; and reads of all that it holds.
 """
 
 import re
+from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, RootModel, model_validator
 
-from pulumi_hosting.emulator import dialects, log_redaction, serializers, webhook_delivery
+from pulumi_hosting.api.models.field_types import EVENT_TYPES
+from pulumi_hosting.emulator import dialects, events, log_redaction, pricing, serializers, webhook_delivery
 from pulumi_hosting.emulator.clock import LAST
-from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, Route, find
+from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, Route, account_of, find
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.formats import View, format_money, format_timestamp
 from pulumi_hosting.emulator.rows import AddressRow, DomainRow, Fault, Row, ServerRow
@@ -26,7 +28,28 @@ def ready(core: Core) -> object:
 def reset(core: Core) -> object:
     """Back to a fresh account with the same keys."""
     core.reset()
+    return _now(core)
+
+
+def _now(core: Core) -> object:
     return {"now": format_timestamp(core.clock.now())}
+
+
+class SnapshotBody(Body):
+    name: str = Field("default", min_length=1, max_length=100)
+
+
+def snapshot(core: Core, body: SnapshotBody) -> object:
+    """Keep everything and the time, until the emulator ends."""
+    core.snapshot(body.name)
+    return _now(core)
+
+
+def restore(core: Core, body: SnapshotBody) -> object:
+    """Back to a snapshot, as often as wanted; the others stay."""
+    if not core.restore(body.name):
+        raise ControlError(f"there is no snapshot {body.name!r}. Next: POST /_control/snapshot", 404)
+    return _now(core)
 
 
 # --- clock ------------------------------------------------------------------------------------------------
@@ -41,7 +64,7 @@ def advance_clock(core: Core, body: ClockBody) -> object:
     if core.clock.now() + body.advance > LAST:
         raise ControlError("advance: the clock stops at the year 9000")
     core.advance(body.advance)
-    return {"now": format_timestamp(core.clock.now())}
+    return _now(core)
 
 
 # --- staff switches ---------------------------------------------------------------------------------------
@@ -80,6 +103,41 @@ def replace_webhook_routes(core: Core, body: RoutesBody) -> object:
     except ValueError as error:
         raise ControlError(str(error)) from error
     return core.store.service.routes
+
+
+# --- events -----------------------------------------------------------------------------------------------
+
+_KIND_OF = {"server": "servers", "invoice": "invoices", "domain": "domains", "key": "keys"}
+"""The kind of row that an event is about, by the beginning of its type."""
+
+
+class EventBody(Body):
+    type: Literal[EVENT_TYPES]  # type: ignore[valid-type]  # the table of the API
+    object_id: int = LEFT_OUT
+    previous: View = LEFT_OUT
+    account_id: int = LEFT_OUT
+
+
+def fire_event(core: Core, body: EventBody) -> object:
+    """Queue an event for the subscriptions to it as if it had just happened; nothing else changes. Without
+    ``object_id`` it is about the newest object that it can be about.
+    """
+    store, account = core.store, account_of(core, body.account_id)
+    before, kind = len(store.deliveries), _KIND_OF.get(body.type.partition(".")[0])
+    if kind is not None:
+        rows = [row for row in store.tables[kind].values() if row.account_id == account.id]
+        named = [row for row in rows if body.object_id in (None, row.id)]
+        if not named:
+            raise ControlError(
+                f"the account has no such object among its {kind}. Next: POST /_control/{kind}", 404
+            )
+        events.of(store, body.type, named[-1], previous=body.previous)
+    elif body.type == "ping":
+        events.emit(store, account.id, "ping", lambda: {"message": "pong"}, resource=None)
+    else:
+        view = partial(pricing.balance_view, store, account)
+        events.emit(store, account.id, body.type, view, resource="/balance")
+    return {"type": body.type, "deliveries": [*store.deliveries][before:]}
 
 
 # --- faults -----------------------------------------------------------------------------------------------
@@ -226,9 +284,12 @@ def _api_view(row: Row, store: Store) -> View:
 ROUTES = (
     Route("GET", "/", ready),
     Route("POST", "/reset", reset),
+    Route("POST", "/snapshot", snapshot),
+    Route("POST", "/restore", restore, locked=False),
     Route("POST", "/clock", advance_clock, locked=False),
     Route("PATCH", "/service", edit_service),
     Route("PUT", "/webhook-routes", replace_webhook_routes),
+    Route("POST", "/events", fire_event),
     Route("GET", "/faults", list_faults),
     Route("POST", "/faults", arm_fault),
     Route("DELETE", "/faults/{id}", remove_fault),

@@ -1,7 +1,7 @@
 """The catalog: tariffs, images, locations, domain zones, and quotes by the price functions of ordering."""
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.emulator import price_list, pricing, serializers
+from pulumi_hosting.emulator import pricing, serializers
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.formats import CENT, shown_as
 from pulumi_hosting.emulator.messages import Answer, Refusal, invalid
@@ -36,17 +36,17 @@ def list_os_images(call: Call) -> Answer:
     if call.query.tariff_id is not None and (tariff is None or tariff.disabled):
         raise invalid(tariff_id="unknown")
     excluded = tariff.excluded_os if tariff else ()
-    images = [row for row in price_list.IMAGES.values() if row.slug not in excluded]
+    images = [row for row in call.store.images.values() if row.slug not in excluded]
     return Answer(200, {"data": [shown_as(m.OsImage, row) for row in images]})
 
 
 def list_locations(call: Call) -> Answer:
-    rows = price_list.LOCATIONS.values()
+    rows = call.store.locations.values()
     return Answer(200, {"data": [serializers.location(row, call.store) for row in rows]})
 
 
 def list_zones(call: Call) -> Answer:
-    rows = price_list.ZONES.values()
+    rows = call.store.zones.values()
     return Answer(200, {"data": [serializers.zone(row, call.account.currency) for row in rows]})
 
 

@@ -6,12 +6,12 @@ from pulumi_hosting.emulator import dialects, periods, price_list, pricing, regi
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.formats import View
 from pulumi_hosting.emulator.messages import Answer, Refusal, invalid
-from pulumi_hosting.emulator.rows import PENDING, DomainRow, InvoiceRow
+from pulumi_hosting.emulator.rows import PENDING, DomainRow, InvoiceRow, ZoneRow
 from pulumi_hosting.emulator.validation import invalid_period
 
 
 def check_domain_availability(call: Call) -> Answer:
-    name = registrar.look_up(call.query.name)
+    name = registrar.look_up(call.store, call.query.name)
     held = registrar.find_active(call.store, name.text) or registrar.renewable(
         call.store, name.text, call.account.id
     )
@@ -50,7 +50,7 @@ def _nameservers(call: Call, given: list[str] | None) -> list[str]:
     return [host.rstrip(".").lower() for host in given]
 
 
-def _privacy(call: Call, zone: price_list.ZoneEntry) -> bool:
+def _privacy(call: Call, zone: ZoneRow) -> bool:
     """Whether the owner is hidden: as the body says, else as the dialect does."""
     given: bool | None = call.body.privacy
     privacy = given if given is not None else dialects.PRIVACY_DEFAULT(call.dialect) and zone.privacy
@@ -59,7 +59,7 @@ def _privacy(call: Call, zone: price_list.ZoneEntry) -> bool:
 
 
 def _ordered(
-    call: Call, name: str, zone: price_list.ZoneEntry, privacy: bool, nameservers: list[str], **columns: Any
+    call: Call, name: str, zone: ZoneRow, privacy: bool, nameservers: list[str], **columns: Any
 ) -> DomainRow:
     """The row of an ordered domain, numbered but not added."""
     return call.store.number(
@@ -87,14 +87,14 @@ def register_domain(call: Call) -> Answer:
     store, body = call.store, call.body
     if body.auto_renew is not None and not dialects.AUTO_RENEW_AT_REGISTRATION(call.dialect):
         raise invalid(auto_renew="unknown")
-    name, zone = registrar.registrable(body.name)
+    name, zone = registrar.registrable(call.store, body.name)
     nameservers = _nameservers(call, body.nameservers)
     years = body.years or max(1, zone.min_years)
     if not zone.min_years <= years <= zone.max_years:
         raise invalid_period("years")
     privacy = _privacy(call, zone)
     _check_free(call, name)
-    if registrar.look_up(name).problem is not None:
+    if registrar.look_up(call.store, name).problem is not None:
         raise Refusal("domain_taken", "the name cannot be registered")
     call.check_promo(body.promo_code)
     code = body.promo_code
@@ -169,7 +169,7 @@ def _check_settled(domain: DomainRow) -> None:
 def update_domain(call: Call) -> Answer:
     domain = call.domain(change=True)
     _check_settled(domain)
-    registrar.check_privacy(price_list.ZONES[domain.tld], bool(call.body.privacy))
+    registrar.check_privacy(call.store.zone_of(domain), bool(call.body.privacy))
     row = call.draft(domain)
     call.assign(row)
     return Answer(200, call.view(row))
@@ -182,7 +182,7 @@ def renew_domain(call: Call) -> Answer:
     if domain.status == "expired" and registrar.renewable(call.store, domain.name, call.account.id) is None:
         raise Refusal("conflict", "the domain has expired", details={"status": domain.status})
     call.check_not_early(domain.expires_at)
-    zone = price_list.ZONES[domain.tld]
+    zone = call.store.zone_of(domain)
     until = registrar.renewed_until(call.store, domain, years)
     if until > periods.months_after(call.now, 12 * registrar.MOST_YEARS):
         words = f"the registrar allows at most {registrar.MOST_YEARS} years ahead"
@@ -217,7 +217,7 @@ def renew_domain(call: Call) -> Answer:
 
 def transfer_domain(call: Call) -> Answer:
     store, body, account = call.store, call.body, call.account
-    name, zone = registrar.registrable(body.name)
+    name, zone = registrar.registrable(call.store, body.name)
     if zone.price_transfer is None:
         raise Refusal("upstream_rejected", f"transfers of .{zone.tld} are not offered")
     nameservers, privacy = _nameservers(call, body.nameservers), _privacy(call, zone)

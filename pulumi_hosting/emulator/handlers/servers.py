@@ -10,7 +10,6 @@ from pulumi_hosting.emulator import (
     dialects,
     ledger,
     periods,
-    price_list,
     pricing,
     serializers,
     server_lifecycle,
@@ -53,7 +52,7 @@ def list_servers(call: Call) -> Answer:
 
 
 def _check_image(call: Call, tariff: r.TariffRow, slug: str) -> None:
-    if slug not in price_list.IMAGES or slug in tariff.excluded_os:
+    if call.store.image(slug) is None or slug in tariff.excluded_os:
         raise Refusal("os_not_allowed", details={"fields": {"os": "os_not_allowed"}})
 
 

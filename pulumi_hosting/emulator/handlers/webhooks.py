@@ -23,10 +23,6 @@ def _check(url: str | None, names: list[str] | None) -> None:
         raise invalid(events="unknown")
 
 
-def _new_secret(call: Call) -> str:
-    return "whsec_" + call.store.token("webhook secret", 44)
-
-
 def create_webhook(call: Call) -> Answer:
     body = call.body
     _check(body.url, body.events)
@@ -36,7 +32,7 @@ def create_webhook(call: Call) -> Answer:
             url=body.url,
             events=list(body.events),
             description=body.description or "",
-            secret=_new_secret(call),
+            secret=call.store.webhook_secret(),
         )
     )
     return Answer(201, {**call.view(row), "secret": row.secret})
@@ -68,7 +64,7 @@ def delete_webhook(call: Call) -> Answer:
 
 def rotate_webhook_secret(call: Call) -> Answer:
     row = _own(call)
-    row.secret = _new_secret(call)
+    row.secret = call.store.webhook_secret()
     return Answer(200, {"id": row.id, "secret": row.secret})
 
 

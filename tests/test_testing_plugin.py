@@ -1,0 +1,75 @@
+"""The pytest plugin: its fixtures and markers as the page shows them, and that others do not notice it."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PAGE = (Path(__file__).parents[1] / "docs" / "unit-testing.md").read_text()
+PLUGIN = ("-p", "pulumi_hosting.testing.pytest_fixtures", "--strict-markers", "-W", "error")
+
+
+def block(name: str) -> str:
+    """The code of the page that begins with this file name."""
+    blocks: list[str] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    return next(text for text in blocks if f"# {name}\n" in text)
+
+
+def test_the_tests_of_the_page_pass(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_script=block("test_script.py"))
+    pytester.runpytest_inprocess(*PLUGIN).assert_outcomes(passed=3)
+
+
+def test_each_test_has_an_account_of_its_own(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+
+        @pytest.mark.hosting_data("account.yaml")
+        @pytest.mark.hosting_emulator(now="2031-01-01T00:00:00Z", seed=3)
+        @pytest.mark.parametrize("number", range(3))
+        def test_alone(number, hosting_client, hosting_account, hosting_clock):
+            assert (hosting_account.servers, str(hosting_clock.now)) == (["old"], "2031-01-01 00:00:00+00:00")
+            hosting_client.servers.create(tariff_id=1, os="debian-12", name="web")
+            assert hosting_account.servers == ["old", "web"]
+            hosting_client.domains.register(name="shop.com", years=1)
+            assert hosting_account.domains == ["shop.com"]
+
+        @pytest.mark.hosting_fault({"status": 429, "retry_after": 50}, path="/balance", times=1)
+        def test_a_pause_moves_the_clock(hosting_client, hosting_clock, hosting_account):
+            before = hosting_clock.now
+            hosting_client.balance.get()
+            assert (hosting_clock.now - before).total_seconds() >= 50
+            assert hosting_account.requests == ["GET /balance"] * 2
+    """)
+    pytester.path.joinpath("account.yaml").write_text("servers: [{name: old, id: 812}]")
+    pytester.runpytest_inprocess(*PLUGIN).assert_outcomes(passed=4)
+
+
+@pytest.mark.slow
+def test_a_process_reaches_the_emulator(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import os, subprocess, sys
+
+        ORDER = "import pulumi_hosting as h; h.Client().servers.create(tariff_id=1, os='debian-12', name='a')"
+
+        def test_order(hosting_emulator, hosting_account):
+            environ = {**os.environ, **hosting_emulator.environment}
+            subprocess.run([sys.executable, "-c", ORDER], env=environ, check=True)
+            assert (hosting_account.servers, str(hosting_account.charged)) == (["a"], "5.00")
+    """)
+    pytester.runpytest_inprocess(*PLUGIN).assert_outcomes(passed=1)
+
+
+def test_who_asks_for_no_fixture_loads_nothing() -> None:
+    code = """if True:
+        import sys, pulumi_hosting.testing.pytest_fixtures
+        ours = ("pulumi_hosting", "httpx", "pydantic")
+        print(sorted(name for name in sys.modules if name.startswith(ours)))
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (
+        done.stdout
+        == "['pulumi_hosting', 'pulumi_hosting.testing', 'pulumi_hosting.testing.pytest_fixtures']\n"
+    )

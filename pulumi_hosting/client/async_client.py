@@ -117,8 +117,10 @@ class AsyncClient(AsyncServices):
             if prepared
             else core._prepare(row, ids, query or {}, body or {}, key=key, cursor=cursor)
         )
-        headers = {**core._headers, **request.headers}
-        request = replace(request, headers=headers, timeout=core._settings.timeout)
+        # no name for the headers, which hold the key: tracebacks may show variables
+        request = replace(
+            request, headers={**core._headers, **request.headers}, timeout=core._settings.timeout
+        )
         attempts = Attempts(row, key, began=core.monotonic())
         place = self.rate_limiter.place(request.operation, request.query, core.words)
         failure: HostingError | None = None

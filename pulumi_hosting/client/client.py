@@ -217,8 +217,10 @@ class Client(Services):
             if prepared
             else self._prepare(row, ids, query or {}, body or {}, key=key, cursor=cursor)
         )
-        headers = {**self._headers, **request.headers}
-        request = replace(request, headers=headers, timeout=self._settings.timeout)
+        # no name for the headers, which hold the key: tracebacks may show variables
+        request = replace(
+            request, headers={**self._headers, **request.headers}, timeout=self._settings.timeout
+        )
         attempts = Attempts(row, key, began=self._clock())
         place = self.rate_limiter.place(request.operation, request.query, self.words)
         failure: HostingError | None = None

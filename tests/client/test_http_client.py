@@ -76,7 +76,8 @@ def test_it_stays_open_and_may_be_shared() -> None:
         first.health()
         second.health()
     assert not http_client.is_closed
-    first.health()
+    with pytest.raises(ConfigurationError, match="this client is closed; nothing was sent"):
+        first.health()
 
 
 def test_the_deadline_holds_against_a_service_that_sends_headers_for_ever() -> None:

@@ -63,8 +63,7 @@ def test_every_shortcut_is_there() -> None:
 
 
 def test_every_row_has_its_method_and_every_method_its_row() -> None:
-    assert set(METHODS) == {operation.call for operation in OPERATIONS}
-    assert len(METHODS) == len(OPERATIONS)
+    assert set(METHODS) - {"with_options"} == {operation.call for operation in OPERATIONS}
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.id)
@@ -81,7 +80,8 @@ def test_every_keyword_is_a_field_of_the_row_and_every_field_a_keyword(operation
         if model is not None
         for name in model.model_fields
     }
-    assert keywords == fields | ({"idempotency_key"} if operation.is_keyed else set())
+    ours = {"idempotency_key"} if operation.is_keyed else {"max_items"} if "cursor" in fields else set()
+    assert keywords == fields | ours
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.id)

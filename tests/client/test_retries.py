@@ -9,6 +9,7 @@ import pytest
 from pulumi_hosting.api.operations import BY_ID, OPERATIONS, Operation
 from pulumi_hosting.client.exceptions import (
     ApiError,
+    ConfigurationError,
     IdempotencyInProgress,
     InvalidResponse,
     RateLimited,
@@ -227,13 +228,14 @@ def test_one_client_serves_many_threads() -> None:
 
 
 @CLIENT_ONLY
-def test_a_client_can_be_closed_and_used_again() -> None:
+def test_a_client_is_closed_at_the_end_of_its_block() -> None:
     client, _ = scripted(answer(200, SERVER))
     with client as same:
         assert same is client
-        client.servers.get(1)
+        assert client.servers.get(1).id == 1
     client.close()
-    assert client.servers.get(1).id == 1
+    with pytest.raises(ConfigurationError, match="get_server: this client is closed; nothing was sent"):
+        client.servers.get(1)
     assert client.base_url == BASE
     assert repr(client) == f"<Client of {BASE} with key vk_live_…{KEY[-4:]}>"
 

@@ -344,7 +344,9 @@ def test_a_disk_that_fails_loses_nothing_and_ends_nothing(receivers: Receivers, 
     assert "could not keep a delivery, the service will try again: disk is full" in receivers.lines()
     assert "cannot read the store of events: disk is full; trying again in 1 s" in receivers.lines()
     # the mark, and the events of last month
-    assert receivers.lines().count("cannot write to the store of events: disk is full; trying again in 1 s") == 2
+    assert (
+        receivers.lines().count("cannot write to the store of events: disk is full; trying again in 1 s") == 2
+    )
     assert pending(state_file) == []
 
 

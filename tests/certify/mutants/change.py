@@ -62,6 +62,11 @@ def endpoint(route: str) -> str:
     return next(line for line in DOCUMENT.splitlines() if line.startswith(f"| `{route}`"))
 
 
+def lines(pattern: str) -> tuple[str, ...]:
+    """Every line of the document that has the pattern: for what breaks all of them."""
+    return tuple(line for line in DOCUMENT.splitlines() if re.search(pattern, line))
+
+
 # --- functions and rows -----------------------------------------------------------------------------------
 
 

@@ -17,6 +17,7 @@ from tests.certify.mutants.change import (
     const,
     drop,
     header,
+    lines,
     method,
     of_test_key,
     put,
@@ -38,8 +39,11 @@ MONEY = r"-?\d+\.\d{2,4}"
 PAGED = "GET /servers|GET /invoices|GET /transactions|GET /orders|GET /domains|GET /webhooks/{*}/deliveries"
 SHORT = "GET /catalog/tariffs|GET /catalog/os|GET /catalog/locations|GET /catalog/zones"
 SHORT += "|GET /servers/{server_id}/ips|GET /ssh-keys|GET /keys|GET /webhooks"
+SHOWN = lines(r"^\*\*|^\| `(GET|POST|PUT|PATCH|DELETE) ")
+"""Every resource and every endpoint: what breaks all values breaks each of them."""
 CODES_400, CODES_413, CODES_415 = (row(f"| {number} | `") for number in (400, 413, 415))
 
+MONEY_RULE = "Money is a decimal string: optional minus, digits, a dot, then 2 to 4 fraction digits."
 SOME_ID = "Every response carries `X-Request-ID`."
 SENT_ID = (
     "A client may send its own `X-Request-ID`: it is cut to the first 64 characters drawn from letters,"
@@ -111,7 +115,7 @@ BODIES = [
 
 VALUES = [
     *breaks(
-        "Timestamps are RFC 3339 in UTC with a trailing `Z`.",
+        ("Timestamps are RFC 3339 in UTC with a trailing `Z`.", *SHOWN),
         ("time-offset", "+00:00 in place of Z", answer("*", texts(TIME, lambda t: t[:-1] + "+00:00"))),
         ("time-blank", "a blank in place of T", answer("*", texts(TIME, lambda t: t.replace("T", " ")))),
         ("time-bare", "without Z", answer("*", texts(TIME, lambda t: t[:-1]))),
@@ -119,8 +123,12 @@ VALUES = [
         ("time-date", "a date alone", answer("*", put("**.next_due_at", lambda t: t and t[:10]))),
     ),
     *breaks(
-        "Possibly empty timestamps (`next_due_at`, `expires_at`, `paid_at`) are `null`, never an empty"
-        " string.",
+        (
+            "Possibly empty timestamps (`next_due_at`, `expires_at`, `paid_at`) are `null`, never an empty"
+            " string.",
+            row("**Invoice**: `id`"),
+            row("**API key** (as listed)"),
+        ),
         ("empty-paid", "`paid_at` is empty text", answer("*", put("**.paid_at", lambda t: t or ""))),
         ("empty-expires", "`expires_at` is empty", answer("*", put("**.expires_at", lambda t: t or ""))),
         ("zero-paid", "year 1", answer("*", put("**.paid_at", lambda t: t or "0001-01-01T00:00:00Z"))),
@@ -134,7 +142,7 @@ VALUES = [
         ("since-local", "an offset is dropped", _if_offset(lambda t: t[:19] + "Z")),
     ),
     *breaks(
-        "Money is a decimal string: optional minus, digits, a dot, then 2 to 4 fraction digits.",
+        (MONEY_RULE, *SHOWN),
         ("money-1", "one fraction digit", answer("*", texts(MONEY, lambda m: f"{float(m):.1f}"))),
         ("money-comma", "a comma", answer("*", texts(MONEY, lambda m: m.replace(".", ",")))),
         ("money-code", "with the currency", answer("*", texts(MONEY, lambda m: f"{m} EUR"))),
@@ -142,14 +150,14 @@ VALUES = [
         ("money-plus", "a plus", answer("*", texts(MONEY, lambda m: f"+{m}"))),
     ),
     *breaks(
-        "It is never a float in responses.",
+        ("It is never a float in responses.", *SHOWN),
         ("float", "floats", answer("*", texts(MONEY, float))),
         ("float-balance", "`balance` is a float", answer("GET /balance", put("balance", float))),
         ("float-amount", "`amount` is a float", answer("*", put("**.amount", float))),
         ("float-price", "prices are floats", answer("*", put("**.price_monthly", float))),
     ),
     *breaks(
-        "It always comes with `currency` (ISO 4217 code of the account currency).",
+        ("It always comes with `currency` (ISO 4217 code of the account currency).", *SHOWN),
         ("currency-none", "missing", answer("*", drop("**.currency"))),
         ("currency-balance", "missing in the balance", answer("GET /balance", drop("currency"))),
         ("currency-sign", "a sign", answer("*", put("**.currency", "€"))),
@@ -170,7 +178,11 @@ VALUES = [
         ("amount-3", "three digits are rounded", body("POST /balance/topup", _three_digits)),
     ),
     *breaks(
-        "Hourly prices (`price_hourly`) may have up to 4 fraction digits.",
+        (
+            "Hourly prices (`price_hourly`) may have up to 4 fraction digits.",
+            row("**Tariff**: `id`"),
+            MONEY_RULE,
+        ),
         ("hourly-6", "six digits", answer("*", put("**.price_hourly", lambda m: m and f"{m}00"))),
         ("hourly-float", "a float", answer("*", put("**.price_hourly", lambda m: m and float(m)))),
         ("hourly-e", "an exponent", answer("*", put("**.price_hourly", lambda m: m and "1.5e-2"))),
@@ -179,7 +191,7 @@ VALUES = [
 
 HEADERS = [
     *breaks(
-        SOME_ID,
+        (SOME_ID, row("- `request_id`: equals")),
         ("id-none", "missing", answer("*", header("X-Request-ID"), on=ANY)),
         ("id-errors", "missing in errors", answer("*", header("X-Request-ID"), on=ERRORS)),
         ("id-health", "missing in health", answer("GET /health", header("X-Request-ID"))),
@@ -274,8 +286,7 @@ PAGES = [
     *breaks(
         (
             "Response shape: `{data: [...], next_cursor: <string|null>}`.",
-            "### Pagination (lists: /servers, /invoices, /transactions, /orders, /domains,"
-            " /webhooks/{id}/deliveries)",
+            *lines(r"^\| `GET .*page of"),
         ),
         ("page-list", "a bare list", answer(PAGED, whole(lambda page: page["data"]))),
         ("page-items", "`items`", answer(PAGED, rename("data", "items"))),
@@ -340,8 +351,7 @@ PAGES = [
         ),
     ),
     *breaks(
-        "Short reference lists (`/catalog/*`, `/servers/{server_id}/ips`, `/ssh-keys`, `/keys`, `/webhooks`)"
-        " return `{data: [...]}` whole, with no cursor.",
+        (row("- Short reference lists"), *lines(r"^\| `GET .*`{data: \[")),
         ("short-list", "a bare list", answer(SHORT, whole(lambda page: page["data"]))),
         ("short-items", "`items`", answer(SHORT, rename("data", "items"))),
         ("short-cut", "cut", answer("GET /keys|GET /servers/{*}/ips", put("data", lambda rows: rows[:1]))),

@@ -1,5 +1,6 @@
 """Endpoints: statuses, effects, money, filters and bounds."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -19,6 +20,7 @@ from tests.certify.mutants.change import (
     endpoint,
     handler,
     header,
+    lines,
     put,
     query,
     refused,
@@ -48,6 +50,7 @@ def _statuses(**routes: tuple[str, int, int]) -> list[Mutant]:
                 f"status-{name}",
                 f"{route} answers {other}",
                 answer(route.replace("{id}", "{webhook_id}"), status(other), on=range(own, own + 1)),
+                *lines(re.escape(f"`{route}`") + r"( answers|\))"),
             ),
         )
     ]
@@ -121,7 +124,7 @@ READS = [
         ("health-list", "a list", answer("GET /health", whole(lambda one: [one]))),
     ),
     *breaks(
-        (endpoint("GET /invoices/{invoice_id}"), CODES_404, endpoint("GET /catalog/tariffs/{tariff_id}")),
+        (CODES_404, "Objects of another account answer `404 not_found`, never 403.", *lines(r"^\| `.* 404")),
         ("absent-403", "403 for what is not there", refused("not_found", status(403))),
         ("absent-400", "400", refused("not_found", status(400))),
         ("absent-code", "another code", refused("not_found", code("no_such_object"))),
@@ -180,7 +183,7 @@ CATALOG = [
             asked("GET */quote", query("tariff_id", lambda n: n if n < "7" else "1")),
         ),
         ("quote-none", "no tariff", asked("GET */quote", _some_tariff)),
-        also=("Give either `months` or `hours`",),
+        also=(endpoint("POST /servers"), row("**ServerCreated**")),
     ),
     *breaks(
         (row("| `promo_code` (quote) |"), endpoint("GET /catalog/quote")),

@@ -45,6 +45,7 @@ PTR = f"PUT {SERVER}/ips/{{ip_id}}/ptr"
 CODES_400, CODES_402, CODES_409 = (row(f"| {number} | `") for number in (400, 402, 409))
 FUNDS = row("- Balance below required price on order")
 DETAILS = row("- `details`: depends on code")
+PERIODS = (endpoint(RENEW), endpoint("GET /catalog/quote"), row("| Renewal `months` |"))
 MONTHS, HOURS = row("| Renewal `months` |"), row("| Quote/order `hours` |")
 LISTED = (endpoint("GET /transactions"), row("**Transaction**: `amount` (absolute"))
 

@@ -19,12 +19,15 @@ def _word(old: str, new: str) -> Any:
     return lambda word: new if word == old else word
 
 
-def _of(sentence: str, routes: str, missing: str, needs: str = "", /, **edits: Edit) -> list[Any]:
-    """Mutants of what these routes answer: one for each field of ``missing``, and an edit each."""
+def _of(sentence: str, routes: str, missing: str, needs: str = "", /, *also: str, **edits: Edit) -> list[Any]:
+    """Mutants of what these routes answer: one for each field of ``missing``, and an edit each.
+
+    ``also``: other sentences, of what is compared with it.
+    """
     called = routes.replace("{id}", "{webhook_id}")
     prefix = sentence.lower().replace("*", "").replace("`", "").lstrip("- ").split(":")[0].split(" (")[0]
     edits = {f"no-{path}": drop(*path.split("|")) for path in missing.split()} | edits
-    quoted = (row(sentence), *(endpoint(route) for route in routes.split("|")))
+    quoted = (row(sentence), *(endpoint(route) for route in routes.split("|")), *also)
     every = ((f"{prefix}: {id}", f"{prefix}: {id}", answer(called, edit)) for id, edit in edits.items())
     return breaks(quoted, *every, needs=needs)
 
@@ -46,13 +49,13 @@ ACCOUNT = [
     ),
     *_of(
         "**Balance**: `balance`", "GET /balance",
-        "balance upcoming_7d upcoming_30d low_balance auto_renew_total_monthly",
+        "balance upcoming_7d upcoming_30d low_balance",
         word=put("low_balance", "false"), low=put("low_balance", _opposite),
         more=put("upcoming_7d", "999.00"),
     ),
     *_of(
         "**Transaction**: `amount` (absolute value)", "GET /transactions",
-        "data.*.amount data.*.direction data.*.gateway data.*.created_at",
+        "data.*.amount data.*.direction data.*.type data.*.created_at",
         negative=put("data.*.amount", lambda money: f"-{money}"),
         out=put("data.*.direction", _word("debit", "out")), kind=put("data.*.type", "charge"),
         swapped=put("data.*.direction", lambda word: {"debit": "credit"}.get(word, "debit")),
@@ -69,7 +72,8 @@ ACCOUNT = [
         text=put("invoice_id", str), path=put("payment_url", "pay/1"), other=put("gateway", "cash"),
     ),
     *_of(
-        "**Invoice**: `id` (integer)", INVOICES, "**.type **.status **.due_at **.paid_at **.items **.pdf_url",
+        "**Invoice**: `id` (integer)", INVOICES, "**.type **.status **.due_at **.paid_at **.items", "",
+        endpoint("POST /servers"), endpoint("POST /balance/topup"), row("**ServerCreated**"),
         text=put("**.id", str), sum=put("**.amount", lambda money: f"{float(money) + 1:.2f}"),
         server=put("**.items", lambda items: [{"amount": item["amount"]} for item in items]),
     ),
@@ -94,7 +98,7 @@ CATALOG = [
     *_of(
         "**Tariff**: `id`, `name`", TARIFFS,
         "data.*.name|name **.location.code **.price_monthly **.list_price_monthly **.price_hourly"
-        " **.hourly_available **.excluded_os",
+        " **.hourly_available",
         text=put("**.id", str), place=put("**.location", 1), number=put("**.in_stock", int),
     ),
     *_of(
@@ -107,8 +111,7 @@ CATALOG = [
     ),
     *_of(
         "**Zone** (domain TLD)", "GET /catalog/zones",
-        "data.*.tld data.*.price_renew data.*.price_register data.*.max_years data.*.privacy_supported"
-        " data.*.transfer_supported",
+        "data.*.tld data.*.price_renew data.*.price_register data.*.max_years data.*.privacy_supported",
         text=put("data.*.min_years", str),
     ),
     *_of(
@@ -122,7 +125,8 @@ SERVER = [
         "**Server**: `id`, `name`", SERVERS,
         "name|server.name|data.*.name status|server.status|data.*.status **.ip|**.primary_ip|**.ips **.notes"
         " **.flags **.flags.blocked **.flags.expired **.billing **.billing.cycle **.billing.next_due_at"
-        " **.billing.recurring_amount **.billing.auto_renew **.resources refund_quote",
+        " **.billing.recurring_amount **.billing.auto_renew **.resources refund_quote", "",
+        row("- Server flags: `flags.blocked`"),
         text=put("**.id", str), number=put("**.billing.auto_renew", int),
     ),
     *_of(
@@ -132,7 +136,9 @@ SERVER = [
     ),
     *_of(
         "**ServerCreated** (201", "POST /servers",
-        "server root_password invoice_id charged balance_after order_url",
+        "server root_password invoice_id charged balance_after order_url", "",
+        endpoint("GET /catalog/quote"), endpoint("GET /balance"), row("**Balance**"),
+        endpoint("GET /transactions"),
         more=put("charged", lambda money: f"{float(money) + 1:.2f}"), none=put("balance_after", "0.00"),
     ),
     *_of(
@@ -140,9 +146,8 @@ SERVER = [
         "invoice_id status server_id tariff_id amount created_at order_url failure_reason updated_at",
     ),
     *_of(
-        "**ServerStatus (live)**", "GET /servers/{server_id}/status",
-        "power cpu_percent memory uptime_seconds",
-        on=put("power", "on"), text=put("uptime_seconds", str),
+        "**ServerStatus (live)**", "GET /servers/{server_id}/status", "power",
+        on=put("power", "on"), true=put("power", True), text=put("uptime_seconds", str),
     ),
     *_of(
         "**RefundQuote**: `amount`", "GET /servers/{server_id}/refund-quote",
@@ -151,7 +156,8 @@ SERVER = [
     ),
     *_of(
         "**DeleteResult**: `status`", "DELETE /servers/{server_id}",
-        "status refund|refund_quote balance_after",
+        "status refund|refund_quote balance_after", "", row("**RefundQuote**"), endpoint("GET /balance"),
+        row("| Server | any not `cancelled`/`terminated`"), endpoint("GET /servers/{server_id}/refund-quote"),
         refund=put("refund", lambda old: {**old, "amount": "0.01"} if isinstance(old, dict) else "0.01"),
         balance=put("balance_after", "0.00"),
     ),
@@ -173,7 +179,7 @@ OTHERS = [
     ),
     *_of(
         "**Domain**: `id`, `name`", DOMAINS,
-        "**.name **.status **.blocked **.expires_at **.price_renew **.nameservers **.auto_renew", "domain",
+        "**.name **.status **.blocked **.expires_at **.nameservers **.auto_renew", "domain",
         text=put("**.id", str), number=put("**.locked", int),
     ),
     *_of(
@@ -196,7 +202,7 @@ OTHERS = [
     ),
     *_of(
         "**Webhook delivery**: `id`", "GET /webhooks/{id}/deliveries",
-        "data.*.id data.*.event_type data.*.status data.*.attempts data.*.last_status data.*.last_error",
+        "data.*.id data.*.event_type data.*.attempts data.*.last_status data.*.last_error",
         "receiver", ok=put("data.*.status", "ok"),
     ),
     *_of(

@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from pulumi_hosting.api.error_codes import CODES as ALL_CODES
 from pulumi_hosting.api.operations import OPERATIONS
 from pulumi_hosting.emulator import middleware
 from pulumi_hosting.emulator.call import Call
-from pulumi_hosting.emulator.messages import Refusal
 from pulumi_hosting.emulator.rows import KeyRow
 from tests.certify.mutants.change import (
     ERRORS,
@@ -19,6 +19,7 @@ from tests.certify.mutants.change import (
     drop,
     endpoint,
     header,
+    lines,
     put,
     refused,
     rename,
@@ -34,6 +35,8 @@ BEARER = (
     "Every request except `GET /health` and `GET /openapi.json` carries `Authorization: Bearer <API_KEY>`."
 )
 SCOPE = "A missing scope gives `403 insufficient_scope` with `details.required` (array of missing scopes)."
+CODES = lines(r"`(\d{3} )?(" + "|".join(ALL_CODES) + ")`")
+"""Every line that names a code: what breaks all errors breaks each of them."""
 ENVELOPE = "{error: {code: string, message: string, request_id: string, details?: object}}"
 EVERY = "One envelope for every error status, including application-level 404, 405, 413, 500:"
 
@@ -61,15 +64,6 @@ def _prefix(original: Any, call: Call) -> KeyRow | None:
 
 def _free(*operations: str) -> Any:
     return columns(" ".join(operations), scopes=())
-
-
-def _plain(original: Any, call: Call) -> None:
-    try:
-        original(call)
-    except Refusal as error:
-        if error.status == 405:
-            raise Refusal("not_found") from error
-        raise
 
 
 AUTHENTICATION = [
@@ -115,13 +109,12 @@ AUTHENTICATION = [
 
 ERROR = [
     *breaks(
-        (EVERY, ENVELOPE),
+        (EVERY, ENVELOPE, *CODES),
         ("error-flat", "no envelope", answer("*", whole(lambda b: b["error"]), on=ERRORS)),
         ("error-list", "a list", answer("*", whole(lambda b: {"errors": [b["error"]]}), on=ERRORS)),
         ("error-text", "a text", answer("*", put("error", lambda e: e["code"]), on=ERRORS)),
         ("error-html", "HTML", answer("*", whole(lambda _: b"<h1>error</h1>"), on=ERRORS)),
         ("error-404", "no JSON of other paths", answer("* /*", whole(lambda _: b"404"), on=range(404, 405))),
-        ("error-405", "404 for other methods", step("find_operation", _plain)),
         ("error-code", "no `code`", answer("*", drop("error.code"), on=ERRORS)),
         ("error-message", "no `message`", answer("*", drop("error.message"), on=ERRORS)),
         ("error-number", "a number", answer("*", put("error.code", 7), on=ERRORS)),
@@ -133,13 +126,13 @@ ERROR = [
         ("error-camel", "`requestId`", answer("*", rename("error.request_id", "requestId"), on=ERRORS)),
     ),
     *breaks(
-        (row("- `details`: depends on code"), row("| 400 | `")),
+        (row("- `details`: depends on code"), *lines("`400 validation_error`|`validation_error`")),
         ("fields-none", "no `fields`", refused("validation_error", drop("error.details"))),
         ("fields-text", "a text", refused("validation_error", put("error.details", "wrong"))),
         ("fields-422", "status 422", refused("validation_error", status(422))),
     ),
     *breaks(
-        (row("- `code`: machine code from the closed lists"), row("| 400 | `")),
+        (row("- `code`: machine code from the closed lists"), *CODES),
         ("code-upper", "upper case", answer("*", put("error.code", str.upper), on=ERRORS)),
         ("code-words", "words", answer("*", put("error.code", lambda c: c.replace("_", " ")), on=ERRORS)),
         ("code-status", "the status", answer("*", put("error.code", lambda c: f"error_{c}"), on=ERRORS)),
@@ -149,6 +142,7 @@ ERROR = [
 
 # --- limits -----------------------------------------------------------------------------------------------
 
+ONE = endpoint("GET /servers/{server_id}")
 EXPENSIVE = row("Expensive (`x-expensive`) operations:")
 WINDOW = row("| Window | fixed, 60 seconds")
 HEADERS = row("Response headers: `X-RateLimit-Limit`")
@@ -199,18 +193,24 @@ LIMITS = [
             for operation in OPERATIONS
             if operation.expensive
         ),
-        ("cheap-live", "`include=live` is cheap", columns("get_server", expensive_when={}), HEADERS),
-        ("dear-servers", "lists are expensive", columns("list_servers get_balance", expensive=True), HEADERS),
-        ("dear-server", "a server is always", columns("get_server", expensive=True), HEADERS),
+        ("cheap-live", "`include=live` is cheap", columns("get_server", expensive_when={}), HEADERS, ONE),
+        (
+            "dear-servers",
+            "lists are expensive",
+            columns("list_servers", expensive=True),
+            HEADERS,
+            endpoint("GET /servers"),
+        ),
+        ("dear-server", "a server is always", columns("get_server", expensive=True), HEADERS, ONE),
     ),
     *breaks(
-        (CODES_429, HEADERS),
+        (CODES_429, HEADERS, DETAILS, *lines(r"per minute|per 5 minutes")),
         ("429-retry", "no Retry-After", answer("*", header("Retry-After"), on=range(429, 430))),
         ("429-date", "a word", answer("*", header("Retry-After", lambda _: "soon"), on=range(429, 430))),
         ("429-503", "status 503", refused("rate_limited", status(503))),
         ("429-code", "another code", refused("rate_limited", code("too_many_requests"))),
-        ("429-bucket", "no `bucket`", refused("rate_limited", drop("error.details.bucket")), DETAILS),
-        ("429-limit", "a text", refused("rate_limited", put("error.details.limit", str)), DETAILS),
+        ("429-bucket", "no `bucket`", refused("rate_limited", drop("error.details.bucket"))),
+        ("429-limit", "a text", refused("rate_limited", put("error.details.limit", str))),
     ),
 ]
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from pulumi_hosting.api.models.field_types import EVENTS as EVENTS_KNOWN
 from pulumi_hosting.emulator import events, webhook_delivery
 from pulumi_hosting.emulator import rows as r
 from pulumi_hosting.emulator.call import Call
@@ -64,6 +63,10 @@ def _sets(routes: str, name: str, new: Any) -> Change:
     return body(routes, edit)
 
 
+def _has_punycode(call: Call) -> bool:
+    return "xn--" in call.query.name
+
+
 def _four(hosts: Any) -> Any:
     return hosts[:4] if len(hosts) > 4 else hosts
 
@@ -79,7 +82,6 @@ def _distinct(hosts: Any) -> Any:
 DOMAINS = [
     *_of(
         AVAILABLE,
-        ("free-taken", "all are taken", answer(AVAILABLE, put("available", False), put("reason", "taken"))),
         (
             "free-unicode",
             "no Unicode",
@@ -90,7 +92,7 @@ DOMAINS = [
             "no name",
             asked(AVAILABLE, lambda c: setattr(c.request, "query", c.request.query or "name=a.com")),
         ),
-        ("free-price", "no prices", answer(AVAILABLE, put("price_register", None), put("price_renew", None))),
+        ("free-ascii", "no punycode", refuses(AVAILABLE, "validation_error", _has_punycode)),
     ),
     *_of(
         REGISTER,
@@ -160,14 +162,15 @@ DOMAINS = [
 
 # --- keys and subscriptions -------------------------------------------------------------------------------
 
+HOOK_FIELDS = row("**Webhook subscription**: `id`")
 HOOKS, HOOK, TEST = "POST /webhooks", "PATCH /webhooks/{id}", "POST /webhooks/{id}/test"
 ROTATE, LOG = "POST /webhooks/{id}/rotate-secret", "GET /webhooks/{id}/deliveries"
 REDELIVER = "POST /webhooks/deliveries/{delivery_id}/redeliver"
 CALLED = {route: route.replace("{id}", "{webhook_id}") for route in (HOOK, TEST, ROTATE, LOG)}
 
 
-def _known_events(names: list[str]) -> list[str]:
-    return [name if name in EVENTS_KNOWN else "ping" for name in names]
+def _with_secret(row: Any) -> Any:
+    return {**row, "secret": "whsec_" + "a" * 44}
 
 
 def _any_url(url: str) -> str:
@@ -234,12 +237,7 @@ SUBSCRIPTIONS = [
         HOOKS,
         ("hook-http", "http is accepted", _sets(HOOKS, "url", _any_url)),
         ("hook-local", "private addresses", const(webhook_delivery, "url_problem", lambda url: None)),
-        ("hook-any", "any event", _sets(HOOKS, "events", _known_events)),
-        (
-            "hook-later",
-            "the secret again",
-            answer("GET /webhooks", put("data.*.description", "whsec_" + "a" * 30)),
-        ),
+        ("hook-later", "the secret again", answer("GET /webhooks", put("data.*", _with_secret)), HOOK_FIELDS),
         ("hook-events", "all events", _sets(HOOKS, "events", lambda names: ["*"])),
         needs="receiver",
     ),

@@ -257,7 +257,6 @@ SANDBOX = [
                 "delete": f"DELETE {SERVER}",
             }.items()
         ),
-        ("fake-kept", "it is still there", const(server_lifecycle, "end", lambda *given, **named: None)),
     ),
     *breaks(
         NO_INVOICE,

@@ -1,6 +1,5 @@
 """Idempotency and the sandbox."""
 
-from dataclasses import replace
 from typing import Any
 
 from pulumi_hosting.api.operations import OPERATIONS
@@ -9,9 +8,9 @@ from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.messages import Answer, Refusal
 from tests.certify.mutants.change import (
     Change,
+    Test,
     answer,
     around,
-    asked,
     body,
     breaks,
     code,
@@ -26,6 +25,7 @@ from tests.certify.mutants.change import (
     refuses,
     row,
     status,
+    step,
 )
 
 KEYED = {operation.id: operation.route for operation in OPERATIONS if operation.is_keyed}
@@ -72,6 +72,17 @@ def _ok(original: Any, *given: Any) -> Answer:
     return response
 
 
+def _keyless(*operations: str, when: Test = lambda call: True) -> Change:
+    """These operations need no key; one that is sent works as ever."""
+
+    def require(original: Any, call: Call) -> None:
+        is_one = call.operation.id in (operations or KEYED) and when(call)
+        if call.request.headers.get("idempotency-key") or not is_one:
+            original(call)
+
+    return step("require_idempotency_key", require)
+
+
 def _length(low: int, high: int) -> Change:
     return const(idempotency_store, "KEY_LENGTH", range(low, high + 1))
 
@@ -84,7 +95,7 @@ IDEMPOTENCY = [
     *breaks(
         (REQUIRED, MISSING, CODES_400),
         *(
-            (f"keyless-{id}", f"{route} needs no key", columns(id, is_keyed=False), endpoint(route))
+            (f"keyless-{id}", f"{route} needs no key", _keyless(id), endpoint(route))
             for id, route in KEYED.items()
         ),
         ("keyless-code", "another code", refused("idempotency_key_required", code("invalid_request"))),
@@ -170,10 +181,6 @@ def _without(fake: bool) -> Any:
     )
 
 
-def _keyless(call: Call) -> None:
-    call.operation = replace(call.operation, is_keyed=False)
-
-
 def _uncounted(original: Any, store: Any, name: str, limit: int, seconds: int) -> Any:
     number = name.partition(":")[0]
     if number.isdigit() and store.keys[int(number)].is_test:
@@ -219,7 +226,7 @@ SANDBOX = [
     *breaks(
         "Idempotency, rate limits and validation work as in live mode, so `402`, `409`, `429` may occur.",
         ("test-forgets", "nothing is replayed", _forgets(mode="test"), REPLAYED, OUTCOME),
-        ("test-keyless", "no key is needed", asked("*", _keyless, when=of_test_key), REQUIRED, MISSING),
+        ("test-keyless", "no key is needed", _keyless(when=of_test_key), REQUIRED, MISSING),
         ("test-unlimited", "nothing is counted", around(middleware, "hit", _uncounted)),
         ("test-image", "any image", body("POST /servers", _any_image, when=of_test_key)),
         ("test-months", "any number of months", body("POST /servers", _any_months, when=of_test_key)),

@@ -1,4 +1,4 @@
-"""One run of certify on one deployment, and what became of it."""
+"""One run of certify on one deployment, and its result."""
 
 import signal
 from collections.abc import Iterator

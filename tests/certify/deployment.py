@@ -21,7 +21,7 @@ from tests.certify.mutants.change import Change, answer, both, drop, header, put
 BASE_URL = "https://staging.example/v1"
 RECEIVER = "https://certify.example.org"
 START = 1_795_000_000.0
-# Enough for what may be spent, and less than the dearest order, so that one can be refused.
+# Enough for what may be spent, and less than the most expensive order, so that one can be refused.
 BALANCE = Decimal("60.00")
 
 

@@ -158,13 +158,13 @@ INVOICES = [
 # --- orders -----------------------------------------------------------------------------------------------
 
 
-def _dearer(original: Any, *given: Any, **named: Any) -> Any:
+def _raised(original: Any, *given: Any, **named: Any) -> Any:
     price = original(*given, **named)
     return price._replace(total=price.total + 1)
 
 
 def _order_price(original: Any, call: Call) -> Answer:
-    with around(pricing, "price", _dearer)():
+    with around(pricing, "price", _raised)():
         return original(call)  # type: ignore[no-any-return]
 
 
@@ -212,7 +212,7 @@ ORDERS = [
     ),
     *breaks(
         (endpoint(ORDER), endpoint("GET /catalog/quote"), endpoint("GET /balance"), *LISTED),
-        ("order-dear", "more than quoted", handler("create_server", _order_price)),
+        ("order-more", "more than quoted", handler("create_server", _order_price)),
         ("order-twice", "charged twice", around(ledger, "pay", _twice), endpoint(RENEW), endpoint(BUY)),
         (
             "order-free",
@@ -351,7 +351,7 @@ SERVERS = [
         ("renew-12", "not 12", refuses(RENEW, "invalid_period", lambda c: c.body.months == 12), MONTHS),
         ("renew-3", "not 3", refuses(RENEW, "invalid_period", lambda c: c.body.months == 3), MONTHS),
         ("renew-hours", "hours of a monthly server", body(RENEW, _hours_as_month)),
-        ("renew-dear", "a cent more", answer(RENEW, put("charged", lambda m: f"{float(m) + 0.01:.2f}"))),
+        ("renew-more", "a cent more", answer(RENEW, put("charged", lambda m: f"{float(m) + 0.01:.2f}"))),
     ),
 ]
 
@@ -401,7 +401,7 @@ ADDRESSES = [
         ("ip-charged", "no `charged`", answer(BUY, drop("charged"))),
         ("ip-days", "no `days`", answer(BUY, drop("days"))),
         (
-            "ip-dear",
+            "ip-more",
             "more than quoted",
             handler("add_server_ip", _ip_price),
             endpoint(f"GET {SERVER}/ips/quote"),

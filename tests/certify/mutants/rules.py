@@ -195,13 +195,13 @@ LIMITS = [
         ),
         ("cheap-live", "`include=live` is cheap", columns("get_server", expensive_when={}), HEADERS, ONE),
         (
-            "dear-servers",
+            "costly-servers",
             "lists are expensive",
             columns("list_servers", expensive=True),
             HEADERS,
             endpoint("GET /servers"),
         ),
-        ("dear-server", "a server is always", columns("get_server", expensive=True), HEADERS, ONE),
+        ("costly-server", "a server is always", columns("get_server", expensive=True), HEADERS, ONE),
     ),
     *breaks(
         (CODES_429, HEADERS, DETAILS, *lines(r"per minute|per 5 minutes")),

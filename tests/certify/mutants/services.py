@@ -100,7 +100,7 @@ DOMAINS = [
         ("domain-status", "another status", answer(REGISTER, put("status", "ok"))),
         ("domain-charged", "no `charged`", answer(REGISTER, drop("charged"))),
         ("domain-none", "no `domain`", answer(REGISTER, drop("domain"))),
-        ("domain-dear", "another price", answer(REGISTER, put("charged", lambda m: f"{float(m) + 1:.2f}"))),
+        ("domain-more", "another price", answer(REGISTER, put("charged", lambda m: f"{float(m) + 1:.2f}"))),
         (
             "domain-renews",
             "it renews itself",

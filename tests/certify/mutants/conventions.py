@@ -100,7 +100,7 @@ BODIES = [
     *breaks(
         ("A body with another content type gives `415 unsupported_media_type`.", CODES_415),
         ("media-any", "any content type is read as JSON", asked(WRITES, sent("content-type", _as_json))),
-        ("media-topup", "the same of orders", asked("POST /ser*", sent("content-type", _as_json))),
+        ("media-order", "the same of orders", asked("POST /servers*", sent("content-type", _as_json))),
         ("media-400", "status 400", refused("unsupported_media_type", status(400))),
         ("media-code", "another code", refused("unsupported_media_type", code("invalid_request"))),
     ),

@@ -9,15 +9,15 @@ import argparse
 import re
 import sys
 import time
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-from tests.certify.cell import Outcome, checks, of_choices, of_mutants
+from pulumi_hosting.certify import CHECKS
+from tests.certify.cell import Outcome, of_choices, of_mutants
 from tests.certify.judge import related
-from tests.certify.mutants import MUTANTS, SEEN, pairs
+from tests.certify.mutants import MUTANTS, pairs
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "certify.md"
 FIGURES = re.compile(r"(?<=<!-- proof -->\n).*?(?=<!-- end of proof -->)", re.DOTALL)
@@ -44,15 +44,13 @@ def shown(kind: str, outcomes: Iterable[Outcome], *, named: bool) -> tuple[bool,
     return wrong == 0 and found >= FOUND * mutants, line
 
 
-def few(known: Mapping[str, Iterable[str]]) -> dict[str, int]:
+def few() -> dict[str, int]:
     """The checks that have fewer than three mutants."""
-    counts = Counter(
-        id
-        for mutant in MUTANTS.values()
-        for id, sentences in known.items()
-        if related(mutant.sentences, sentences)
-    )
-    return {id: counts[id] for id in known if counts[id] < FEWEST}
+    counts = {
+        id: sum(related(one.sentences, check.sentences) for one in MUTANTS.values())
+        for id, check in CHECKS.items()
+    }
+    return {id: count for id, count in counts.items() if count < FEWEST}
 
 
 def main() -> int:
@@ -63,7 +61,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help=f"put the figures on docs/{PAGE.name}")
     options = parser.parse_args()
     began = time.monotonic()
-    single = [(name,) for name in SEEN if options.only in name]
+    single = [(name,) for name in MUTANTS if options.only in name]
     double = [(a.id, b.id) for a, b in pairs() if options.only in f"{a.id} {b.id}"]
     seeds = () if options.only else range(VARIANTS)
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
@@ -82,9 +80,8 @@ def main() -> int:
     table += [line for _, line in told]
     print(*table, sep="\n")
     if not options.only:
-        known = checks()
-        rare = few(known)
-        print(f"{len(known)} checks, {len(rare)} with fewer than {FEWEST} mutants:", *map(str, rare.items()))
+        rare = few()
+        print(f"{len(CHECKS)} checks, {len(rare)} with fewer than {FEWEST} mutants:", *map(str, rare.items()))
         if options.write:
             text = PAGE.read_text(encoding="utf-8")
             PAGE.write_text(FIGURES.sub("\n".join([*table, ""]).replace("\\", r"\\"), text), encoding="utf-8")

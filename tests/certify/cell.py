@@ -40,6 +40,7 @@ def report(deployment: Deployment) -> Report:
             base_url=BASE_URL,
             test_key=deployment.test_key,
             live_key=deployment.live_key,
+            narrow_key=deployment.narrow_key,
             spend=SPEND,
             domain=DOMAIN,
             receiver=receiver,
@@ -56,11 +57,6 @@ def _departures(deployment: Deployment) -> Departures:
     if not made.finished and not found:
         raise RuntimeError("it did not finish and names nothing")
     return found
-
-
-def checks() -> dict[str, tuple[str, ...]]:
-    """Every check that a run makes, with its sentences."""
-    return {one.check: one.sentences for one in report(Deployment()).results if one.verdict != "not checked"}
 
 
 @dataclass(frozen=True)

@@ -58,8 +58,7 @@ class Deployment:
             store.add(Fault(method="POST", after=0, times=1000, **fault))
         self.core.announce(BASE_URL, "", 0)
         self.live_key, self.test_key = self.core.ready_line["live_key"], self.core.ready_line["test_key"]
-        few = ["keys:read"]
-        self.limited_key = store.new_key(account, "live", name="few scopes", scopes=few).token
+        self.narrow_key = store.new_key(account, "live", name="no scopes", scopes=[]).token
         self.transport = _Served(self.core, self.per_request)
 
     def sleep(self, seconds: float) -> None:

@@ -3,14 +3,14 @@
 import pytest
 
 from tests.certify.cell import of_choices, of_mutants
-from tests.certify.mutants import SEEN, pairs
+from tests.certify.mutants import MUTANTS, pairs
 
 pytestmark = pytest.mark.slow
 EVERY = 70
 """Of the mutants, so many are left out between two."""
 
 
-@pytest.mark.parametrize("name", SEEN[::EVERY])
+@pytest.mark.parametrize("name", [*MUTANTS][::EVERY])
 def test_a_departure_is_named_and_nothing_else(name: str) -> None:
     outcome = of_mutants((name,))
     assert (outcome.missed, outcome.wrong, outcome.stopped) == ((), (), ""), (

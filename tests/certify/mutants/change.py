@@ -31,22 +31,19 @@ Test = Callable[[Call], bool]
 
 @dataclass(frozen=True)
 class Mutant:
-    """``what`` is wrong, and the ``sentences`` of the document that it breaks. ``needs``: what a run must
-    have to see it, such as a second key with few scopes.
-    """
+    """``what`` is wrong, and the ``sentences`` of the document that it breaks."""
 
     id: str
     what: str
     sentences: tuple[str, ...]
     change: Change
     area: str = ""
-    needs: str = ""
 
 
-def breaks(sentences: str | tuple[str, ...], *mutants: tuple[Any, ...], needs: str = "") -> list[Mutant]:
+def breaks(sentences: str | tuple[str, ...], *mutants: tuple[Any, ...]) -> list[Mutant]:
     """Mutants that break these sentences: id, what is wrong, change; a fourth text is one more sentence."""
     quoted = (sentences,) if isinstance(sentences, str) else sentences
-    return [Mutant(id, what, (*quoted, *also), change, needs=needs) for id, what, change, *also in mutants]
+    return [Mutant(id, what, (*quoted, *also), change) for id, what, change, *also in mutants]
 
 
 def row(start: str) -> str:

@@ -19,7 +19,7 @@ def _word(old: str, new: str) -> Any:
     return lambda word: new if word == old else word
 
 
-def _of(sentence: str, routes: str, missing: str, needs: str = "", /, *also: str, **edits: Edit) -> list[Any]:
+def _of(sentence: str, routes: str, missing: str, /, *also: str, **edits: Edit) -> list[Any]:
     """Mutants of what these routes answer: one for each field of ``missing``, and an edit each.
 
     ``also``: other sentences, of what is compared with it.
@@ -29,7 +29,7 @@ def _of(sentence: str, routes: str, missing: str, needs: str = "", /, *also: str
     edits = {f"no-{path}": drop(*path.split("|")) for path in missing.split()} | edits
     quoted = (row(sentence), *(endpoint(route) for route in routes.split("|")), *also)
     every = ((f"{prefix}: {id}", f"{prefix}: {id}", answer(called, edit)) for id, edit in edits.items())
-    return breaks(quoted, *every, needs=needs)
+    return breaks(quoted, *every)
 
 
 # fmt: off
@@ -72,7 +72,7 @@ ACCOUNT = [
         text=put("invoice_id", str), path=put("payment_url", "pay/1"), other=put("gateway", "cash"),
     ),
     *_of(
-        "**Invoice**: `id` (integer)", INVOICES, "**.type **.status **.due_at **.paid_at **.items", "",
+        "**Invoice**: `id` (integer)", INVOICES, "**.type **.status **.due_at **.paid_at **.items",
         endpoint("POST /servers"), endpoint("POST /balance/topup"), row("**ServerCreated**"),
         text=put("**.id", str), sum=put("**.amount", lambda money: f"{float(money) + 1:.2f}"),
         server=put("**.items", lambda items: [{"amount": item["amount"]} for item in items]),
@@ -125,7 +125,7 @@ SERVER = [
         "**Server**: `id`, `name`", SERVERS,
         "name|server.name|data.*.name status|server.status|data.*.status **.ip|**.primary_ip|**.ips **.notes"
         " **.flags **.flags.blocked **.flags.expired **.billing **.billing.cycle **.billing.next_due_at"
-        " **.billing.recurring_amount **.billing.auto_renew **.resources refund_quote", "",
+        " **.billing.recurring_amount **.billing.auto_renew **.resources refund_quote",
         row("- Server flags: `flags.blocked`"),
         text=put("**.id", str), number=put("**.billing.auto_renew", int),
     ),
@@ -136,7 +136,7 @@ SERVER = [
     ),
     *_of(
         "**ServerCreated** (201", "POST /servers",
-        "server root_password invoice_id charged balance_after order_url", "",
+        "server root_password invoice_id charged balance_after order_url",
         endpoint("GET /catalog/quote"), endpoint("GET /balance"), row("**Balance**"),
         endpoint("GET /transactions"),
         more=put("charged", lambda money: f"{float(money) + 1:.2f}"), none=put("balance_after", "0.00"),
@@ -156,7 +156,7 @@ SERVER = [
     ),
     *_of(
         "**DeleteResult**: `status`", "DELETE /servers/{server_id}",
-        "status refund|refund_quote balance_after", "", row("**RefundQuote**"), endpoint("GET /balance"),
+        "status refund|refund_quote balance_after", row("**RefundQuote**"), endpoint("GET /balance"),
         row("| Server | any not `cancelled`/`terminated`"), endpoint("GET /servers/{server_id}/refund-quote"),
         refund=put("refund", lambda old: {**old, "amount": "0.01"} if isinstance(old, dict) else "0.01"),
         balance=put("balance_after", "0.00"),
@@ -179,11 +179,11 @@ OTHERS = [
     ),
     *_of(
         "**Domain**: `id`, `name`", DOMAINS,
-        "**.name **.status **.blocked **.expires_at **.nameservers **.auto_renew", "domain",
+        "**.name **.status **.blocked **.expires_at **.nameservers **.auto_renew",
         text=put("**.id", str), number=put("**.locked", int),
     ),
     *_of(
-        "- Domain `status`: `pending`", DOMAINS, "", "domain",
+        "- Domain `status`: `pending`", DOMAINS, "",
         other=put("**.status", "registered"), upper=put("**.status", str.upper), ok=put("**.status", "ok"),
     ),
     *_of(
@@ -198,16 +198,16 @@ OTHERS = [
     ),
     *_of(
         "**Webhook subscription**: `id`", HOOKS, "**.id **.url **.events **.active **.disabled_reason secret",
-        "receiver", prefix=put("secret", lambda text: text.removeprefix("whsec_")),
+        prefix=put("secret", lambda text: text.removeprefix("whsec_")),
     ),
     *_of(
         "**Webhook delivery**: `id`", "GET /webhooks/{id}/deliveries",
         "data.*.id data.*.event_type data.*.attempts data.*.last_status data.*.last_error",
-        "receiver", ok=put("data.*.status", "ok"),
+        ok=put("data.*.status", "ok"),
     ),
     *_of(
         "**Webhook test result**: `ok`", "POST /webhooks/{id}/test",
-        "ok status latency_ms detail", "receiver",
+        "ok status latency_ms detail",
         text=put("latency_ms", lambda number: f"{number} ms"),
     ),
 ]

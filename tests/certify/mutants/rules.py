@@ -83,7 +83,6 @@ AUTHENTICATION = [
         ("scope-code", "another code", refused("insufficient_scope", code("forbidden"))),
         ("scope-details", "no `required`", refused("insufficient_scope", drop("error.details"))),
         ("scope-text", "a text", refused("insufficient_scope", put("error.details.required", "a, b"))),
-        needs="scopes",
     ),
     *(
         one
@@ -91,7 +90,6 @@ AUTHENTICATION = [
         for one in breaks(
             ("Each operation requires all scopes listed for it.", endpoint(scope), SCOPE),
             (f"scope-{scope}", "not checked", _free(*(o.id for o in OPERATIONS if scope in o.scopes))),
-            needs="scopes",
         )
     ),
     *breaks(

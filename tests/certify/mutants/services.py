@@ -38,8 +38,8 @@ YEARS, SERVERS_LIMIT = row("| Domain renewal `years` |"), row("| Nameservers per
 CODES_409 = row("| 409 | `")
 
 
-def _of(route: str, *mutants: tuple[Any, ...], needs: str = "") -> list[Any]:
-    return breaks(endpoint(route), *mutants, needs=needs)
+def _of(route: str, *mutants: tuple[Any, ...]) -> list[Any]:
+    return breaks(endpoint(route), *mutants)
 
 
 def _unchanged(operation: str, kind: type[r.Row], name: str, *column: str) -> Change:
@@ -108,7 +108,6 @@ DOMAINS = [
         ),
         ("domain-years", "two years", body(REGISTER, lambda data: data.setdefault("years", 2))),
         ("domain-again", "another code", refused("domain_exists domain_taken", code("conflict")), CODES_409),
-        needs="domain",
     ),
     *breaks(
         (endpoint(NAMESERVERS), SERVERS_LIMIT),
@@ -121,7 +120,6 @@ DOMAINS = [
             _unchanged("set_domain_nameservers", r.DomainRow, "domain_id", "nameservers"),
         ),
         ("ns-none", "not answered", answer(NAMESERVERS, drop("nameservers"))),
-        needs="domain",
     ),
     *_of(
         UPDATE,
@@ -136,7 +134,6 @@ DOMAINS = [
             _unchanged("update_domain", r.DomainRow, "domain_id", "auto_renew"),
         ),
         ("domain-update", "not answered", answer(UPDATE, drop("privacy", "auto_renew"))),
-        needs="domain",
     ),
     *breaks(
         (endpoint(RENEW), YEARS),
@@ -145,7 +142,6 @@ DOMAINS = [
         ("years-status", "another status", answer(RENEW, put("status", "ok"))),
         ("years-charged", "no `charged`", answer(RENEW, drop("charged"))),
         ("years-price", "one year for all", answer(RENEW, put("charged", "8.00"))),
-        needs="domain",
     ),
     *_of(
         TRANSFER,
@@ -233,7 +229,6 @@ SUBSCRIPTIONS = [
         ),
         ("types-name", "`name`", answer("GET */events", rename("data.*.type", "name"))),
         ("types-few", "one is missing", answer("GET */events", put("data", lambda rows: rows[1:]))),
-        needs="receiver",
     ),
     *_of(
         HOOKS,
@@ -241,7 +236,6 @@ SUBSCRIPTIONS = [
         ("hook-local", "private addresses", const(webhook_delivery, "url_problem", lambda url: None)),
         ("hook-later", "the secret again", answer("GET /webhooks", put("data.*", _with_secret)), HOOK_FIELDS),
         ("hook-events", "all events", _sets(HOOKS, "events", lambda names: ["*"])),
-        needs="receiver",
     ),
     *breaks(
         (endpoint(HOOK), row("| Subscription | disabled | `PATCH")),
@@ -256,7 +250,6 @@ SUBSCRIPTIONS = [
             "refused",
             refuses(CALLED[HOOK], "validation_error", lambda c: c.body.active is True),
         ),
-        needs="receiver",
     ),
     *_of(
         ROTATE,
@@ -270,21 +263,18 @@ SUBSCRIPTIONS = [
                 around(webhook_delivery, "attempt", _old_signature),
             ),
         ),
-        needs="receiver",
     ),
     *_of(
         TEST,
         ("ping-false", "not ok", answer(CALLED[TEST], put("ok", False))),
         ("ping-status", "another status", answer(CALLED[TEST], put("status", 500))),
         ("ping-202", "queued", answer(CALLED[TEST], drop("ok", "status", "latency_ms", "detail")), RESULT),
-        needs="receiver",
     ),
     *_of(
         LOG,
         ("log-status", "`status` is ignored", asked(CALLED[LOG], query("status"))),
         ("log-type", "`event_type` is ignored", asked(CALLED[LOG], query("event_type"))),
         ("log-empty", "empty", answer(CALLED[LOG], put("data", []))),
-        needs="receiver",
     ),
     *breaks(
         (
@@ -295,7 +285,6 @@ SUBSCRIPTIONS = [
         ("again-bytes", "other bytes", handler("redeliver_webhook", _other_payload)),
         ("again-never", "never sent", handler("redeliver_webhook", _never_sent)),
         ("again-status", "no `status`", answer(REDELIVER, drop("status"))),
-        needs="receiver",
     ),
 ]
 
@@ -376,7 +365,6 @@ EVENTS = [
         ("event-object", "no object", _event(lambda e: e["data"].pop("object"))),
         ("event-flat", "no `data`", _event(lambda e: e.update(e.pop("data")))),
         ("event-resource", "no `resource`", _event(lambda e: e.pop("resource"))),
-        needs="receiver",
     ),
     *breaks(
         SIGNED,
@@ -394,35 +382,30 @@ EVENTS = [
             _signed(lambda original, secret, *given: original(secret[6:], *given)),
         ),
         ("sign-bytes", "of other bytes", around(webhook_delivery, "attempt", _spaced)),
-        needs="receiver",
     ),
     *breaks(
         (row("| `X-Webhook-Timestamp` |"), row("| Webhook signature tolerance |"), *SIGNED),
         ("stamp-none", "missing", _without("X-Webhook-Timestamp")),
         ("stamp-ms", "milliseconds", _header("X-Webhook-Timestamp", lambda t: t + "000")),
         ("stamp-late", "400 seconds off", _header("X-Webhook-Timestamp", lambda t: str(int(t) - 400))),
-        needs="receiver",
     ),
     *breaks(
         (row("| `X-Webhook-Id` |"), SAME),
         ("hook-id-none", "missing", _without("X-Webhook-Id")),
         ("hook-id-own", "not the event's", _header("X-Webhook-Id", lambda _: "dlv_1")),
         ("hook-id-time", "another one each time", _header("X-Webhook-Id", lambda _: f"evt_{next(NUMBERS)}")),
-        needs="receiver",
     ),
     *breaks(
         row("| `X-Webhook-Event` |"),
         ("hook-event-none", "missing", _without("X-Webhook-Event")),
         ("hook-event-upper", "upper case", _header("X-Webhook-Event", str.upper)),
         ("hook-event-area", "the area alone", _header("X-Webhook-Event", lambda t: t[:4])),
-        needs="receiver",
     ),
     *breaks(
         row("| `User-Agent` |"),
         ("agent-none", "another one", _header("User-Agent", lambda _: "python/3")),
         ("agent-version", "no version", _header("User-Agent", lambda t: t[:-4])),
         ("agent-missing", "missing", _without("User-Agent")),
-        needs="receiver",
     ),
     *(
         one
@@ -438,7 +421,6 @@ EVENTS = [
             (f"no-{type}", "it never comes", _never(type)),
             (f"type-{type}", "another type", _event(lambda e: e.update(type="other"), type)),
             (f"empty-{type}", "an id alone", _event(lambda e: e["data"].update(object={"id": 1}), type)),
-            needs="receiver",
         )
     ),
     *breaks(
@@ -446,7 +428,6 @@ EVENTS = [
         ("pong", "another message", _event(lambda e: e["data"]["object"].pop("message"), "ping")),
         ("ping-type", "another type", _event(lambda e: e.update(type="test"), "ping")),
         ("ping-id", "no subscription", _event(lambda e: e["data"]["object"].pop("subscription_id"), "ping")),
-        needs="receiver",
     ),
     *breaks(
         (row("| Delivery | `pending` | failure |"), "Retries: after 60 s, 5 min, 15 min, 1 h, 6 h;"),
@@ -457,7 +438,6 @@ EVENTS = [
             "after 5 minutes",
             const(webhook_delivery, "RETRY_AFTER", (300, 300, 900, 3600, 21600)),
         ),
-        needs="receiver",
     ),
 ]
 

@@ -43,6 +43,7 @@ SHOWN = lines(r"^\*\*|^\| `(GET|POST|PUT|PATCH|DELETE) ")
 """Every resource and every endpoint: what breaks all values breaks each of them."""
 CODES_400, CODES_413, CODES_415 = (row(f"| {number} | `") for number in (400, 413, 415))
 
+JSON_ONLY = "Request bodies of POST/PUT/PATCH are JSON only."
 MONEY_RULE = "Money is a decimal string: optional minus, digits, a dot, then 2 to 4 fraction digits."
 SOME_ID = "Every response carries `X-Request-ID`."
 SENT_ID = (
@@ -98,7 +99,7 @@ def _refuse(test: Any) -> Any:
 
 BODIES = [
     *breaks(
-        ("A body with another content type gives `415 unsupported_media_type`.", CODES_415),
+        ("A body with another content type gives `415 unsupported_media_type`.", JSON_ONLY, CODES_415),
         ("media-any", "any content type is read as JSON", asked(WRITES, sent("content-type", _as_json))),
         ("media-order", "the same of orders", asked("POST /servers*", sent("content-type", _as_json))),
         ("media-400", "status 400", refused("unsupported_media_type", status(400))),
@@ -142,7 +143,7 @@ VALUES = [
         ("since-local", "an offset is dropped", _if_offset(lambda t: t[:19] + "Z")),
     ),
     *breaks(
-        (MONEY_RULE, *SHOWN),
+        (MONEY_RULE, "Amounts are money strings as above.", *SHOWN),
         ("money-1", "one fraction digit", answer("*", texts(MONEY, lambda m: f"{float(m):.1f}"))),
         ("money-comma", "a comma", answer("*", texts(MONEY, lambda m: m.replace(".", ",")))),
         ("money-code", "with the currency", answer("*", texts(MONEY, lambda m: f"{m} EUR"))),

@@ -31,6 +31,7 @@ from tests.certify.mutants.change import (
 )
 
 SERVER = "/servers/{server_id}"
+SERVED = "The OpenAPI 3.1 description is served without a key at `GET /openapi.json`."
 CODES_404 = row("| 404 | `")
 
 
@@ -109,8 +110,9 @@ READS = [
     *_of(
         "GET /openapi.json",
         ("openapi-cache", "no Cache-Control", answer("GET /openapi.json", header("Cache-Control"))),
-        ("openapi-30", "OpenAPI 3.0", answer("GET /openapi.json", put("openapi", "3.0.3"))),
-        ("openapi-key", "a key is needed", refuses("GET /openapi.json", "invalid_token")),
+        ("openapi-30", "OpenAPI 3.0", answer("GET /openapi.json", put("openapi", "3.0.3")), SERVED),
+        ("openapi-key", "a key is needed", refuses("GET /openapi.json", "invalid_token"), SERVED),
+        ("openapi-404", "there is none", refuses("GET /openapi.json", "not_found"), SERVED),
     ),
     *_of(
         "GET /health",

@@ -79,6 +79,7 @@ ACCOUNT = [
     ),
     *_of(
         "- `status` values: `not_paid`, `paid`", INVOICES, "",
+        row("- Invoice `status`:"),
         unpaid=put("**.status", _word("not_paid", "unpaid")), upper=put("**.status", str.upper),
         open=put("**.status", _word("not_paid", "open")),
     ),
@@ -203,7 +204,8 @@ OTHERS = [
     *_of(
         "**Webhook delivery**: `id`", "GET /webhooks/{id}/deliveries",
         "data.*.id data.*.event_type data.*.attempts data.*.last_status data.*.last_error",
-        ok=put("data.*.status", "ok"),
+        row("- Delivery `status`:"), row("| Delivery | `pending` | receiver answers 2xx"),
+        ok=put("data.*.status", "ok"), waiting=put("data.*.status", _word("delivered", "pending")),
     ),
     *_of(
         "**Webhook test result**: `ok`", "POST /webhooks/{id}/test",

@@ -62,10 +62,7 @@ def _prefix(original: Any, call: Call) -> KeyRow | None:
     )
 
 
-def _free(*operations: str) -> Any:
-    return columns(" ".join(operations), scopes=())
-
-
+READ = ("servers:read",)
 AUTHENTICATION = [
     *breaks(
         (BEARER, CODES_401),
@@ -86,11 +83,24 @@ AUTHENTICATION = [
     ),
     *(
         one
-        for scope in sorted({scope for operation in OPERATIONS for scope in operation.scopes})
+        for operation in OPERATIONS
         for one in breaks(
-            ("Each operation requires all scopes listed for it.", endpoint(scope), SCOPE),
-            (f"scope-{scope}", "not checked", _free(*(o.id for o in OPERATIONS if scope in o.scopes))),
+            ("Each operation requires all scopes listed for it.", SCOPE, *map(endpoint, operation.scopes)),
+            (f"scope-{operation.id}", "not checked", columns(operation.id, scopes=())),
         )
+        if operation.scopes
+    ),
+    *breaks(
+        ("An empty list means any valid key (catalog, `/me`).", BEARER),
+        ("scope-me", "one is needed", columns("get_me", scopes=("account:read",)), endpoint("GET /me")),
+        (
+            "scope-tariffs",
+            "one is needed",
+            columns("list_tariffs", scopes=READ),
+            endpoint("GET /catalog/tariffs"),
+        ),
+        ("scope-quote", "one is needed", columns("get_quote", scopes=READ), endpoint("GET /catalog/quote")),
+        ("scope-os", "one is needed", columns("list_os_images", scopes=READ), endpoint("GET /catalog/os")),
     ),
     *breaks(
         (

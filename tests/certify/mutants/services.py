@@ -95,8 +95,8 @@ DOMAINS = [
         ),
         ("free-ascii", "no punycode", refuses(AVAILABLE, "validation_error", _has_punycode)),
     ),
-    *_of(
-        REGISTER,
+    *breaks(
+        (endpoint(REGISTER), row("| Domain | (none) | `POST /domains` answers 201")),
         ("domain-status", "another status", answer(REGISTER, put("status", "ok"))),
         ("domain-charged", "no `charged`", answer(REGISTER, drop("charged"))),
         ("domain-none", "no `domain`", answer(REGISTER, drop("domain"))),
@@ -291,6 +291,7 @@ SUBSCRIPTIONS = [
 
 # --- events -----------------------------------------------------------------------------------------------
 
+VERSIONED = "`GET /health` returns `version`; webhook envelopes carry `api_version`."
 ENVELOPE = "Envelope fields: `id` (`evt_` + string), `type`, `created_at` (timestamp), `livemode` (boolean),"
 SAME = "The envelope is serialized once at queue time"
 SIGNED = (
@@ -354,7 +355,7 @@ def _spaced(original: Any, store: Any, delivery: Any) -> Any:
 
 EVENTS = [
     *breaks(
-        (ENVELOPE, row("| `X-Webhook-Id` |"), row("| `X-Webhook-Event` |")),
+        (ENVELOPE, row("| `X-Webhook-Id` |"), row("| `X-Webhook-Event` |"), VERSIONED),
         ("event-id", "no `id`", _event(lambda e: e.pop("id"))),
         ("event-prefix", "another prefix", _event(lambda e: e.update(id=e["id"].removeprefix("evt_")))),
         ("event-type", "no `type`", _event(lambda e: e.pop("type"))),
@@ -415,6 +416,7 @@ EVENTS = [
             "server.reinstalled",
             "invoice.created",
             "invoice.paid",
+            "domain.registered",
         )
         for one in breaks(
             (ENVELOPE, row("| `X-Webhook-Event` |"), *lines(f"`{type}`")),

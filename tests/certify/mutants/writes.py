@@ -149,6 +149,7 @@ IDEMPOTENCY = [
 SIMULATED = (
     "Every mutation is simulated: no money moves, no VM or domain is created, no payment gateway is called."
 )
+BOTH = "Sandbox: test keys read real data and simulate every write."
 FAKE = "Ordering a server with a test key returns a fake server with `id >= 9000000000`."
 NO_INVOICE = "No invoice is created in that case: `invoice_id` and `order_url` are `null`"
 MODE_FAKE, FORBIDDEN = row("| `fake` | simulated write"), row("| `forbidden` | `403 sandbox_not")
@@ -205,7 +206,7 @@ def _seen_by_all(original: Any, self: Call, server: Any) -> bool:
 SERVER = "/servers/{server_id}"
 SANDBOX = [
     *breaks(
-        (SIMULATED, MODE_FAKE),
+        (SIMULATED, BOTH, MODE_FAKE),
         ("live-order", "an order is real", _writes("create_server"), FAKE, NO_INVOICE),
         ("live-topup", "a top-up is real", _writes("create_topup")),
         ("live-ssh", "an SSH key is kept", _writes("create_ssh_key")),
@@ -216,7 +217,7 @@ SANDBOX = [
         ("live-money", "simulated purchases are charged", method(Call, "purchase", _charges)),
     ),
     *breaks(
-        ("Reads return the real account data.", row("| `real` | same as live")),
+        ("Reads return the real account data.", BOTH, row("| `real` | same as live")),
         ("test-balance", "no balance", answer("GET /balance", put("balance", "0.00"), when=of_test_key)),
         ("test-invoices", "no invoices", answer("GET /invoices", put("data", []), when=of_test_key)),
         ("test-servers", "no real servers", _without(fake=False)),

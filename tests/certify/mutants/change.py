@@ -43,7 +43,10 @@ class Mutant:
 def breaks(sentences: str | tuple[str, ...], *mutants: tuple[Any, ...]) -> list[Mutant]:
     """Mutants that break these sentences: id, what is wrong, change; a fourth text is one more sentence."""
     quoted = (sentences,) if isinstance(sentences, str) else sentences
-    return [Mutant(id, what, (*quoted, *also), change) for id, what, change, *also in mutants]
+    return [
+        Mutant(id, what, (*quoted, *also, *getattr(change, "breaks", ())), change)
+        for id, what, change, *also in mutants
+    ]
 
 
 def row(start: str) -> str:
@@ -244,7 +247,10 @@ def refused(codes: str, *edits: Edit) -> Change:
         body = response.body
         return isinstance(body, Mapping) and body.get("error", {}).get("code") in codes.split()
 
-    return _sent(is_one, edits)
+    change = _sent(is_one, edits)
+    if any(getattr(edit, "of_code", False) for edit in edits):
+        vars(change)["breaks"] = (row("- `code`: machine code from the closed lists"),)
+    return change
 
 
 def _sent(is_one: Callable[[Call, Answer], bool], edits: tuple[Edit, ...]) -> Change:
@@ -330,11 +336,17 @@ def whole(new: Callable[[Any], object]) -> Edit:
 
 
 def status(code: int) -> Edit:
-    return lambda response: setattr(response, "status", code)
+    return _of_code(lambda response: setattr(response, "status", code))
 
 
 def code(new: str) -> Edit:
-    return put("error.code", new)
+    return _of_code(put("error.code", new))
+
+
+def _of_code(edit: Edit) -> Edit:
+    """An error with it is not in the document's list of codes by status."""
+    vars(edit)["of_code"] = True
+    return edit
 
 
 def header(name: str, new: Callable[[str], str] | None = None) -> Edit:

@@ -16,6 +16,7 @@ from tests.certify.mutants.change import (
     code,
     const,
     drop,
+    endpoint,
     header,
     lines,
     method,
@@ -43,6 +44,20 @@ SHOWN = lines(r"^\*\*|^\| `(GET|POST|PUT|PATCH|DELETE) ")
 """Every resource and every endpoint: what breaks all values breaks each of them."""
 CODES_400, CODES_413, CODES_415 = (row(f"| {number} | `") for number in (400, 413, 415))
 
+AMOUNT = (
+    endpoint("POST /balance/topup"),
+    row("**TopupResult**"),
+    "A bare number with at most two fraction digits is also accepted, and a value with three fraction digits",
+)
+CURSORS = (
+    "A malformed or tampered cursor gives `400 invalid_cursor`.",
+    "A cursor is bound to the filter set it was issued for; changing a filter means restarting",
+)
+WALK = (
+    "Order is newest first.",
+    "During one walk there are no duplicates and no gaps.",
+    "`null` on the last page.",
+)
 JSON_ONLY = "Request bodies of POST/PUT/PATCH are JSON only."
 MONEY_RULE = "Money is a decimal string: optional minus, digits, a dot, then 2 to 4 fraction digits."
 SOME_ID = "Every response carries `X-Request-ID`."
@@ -166,14 +181,13 @@ VALUES = [
         ("currency-lower", "lower case", answer("*", put("**.currency", str.lower))),
     ),
     *breaks(
-        "In request bodies `amount` is sent as a string with two fraction digits.",
+        ("In request bodies `amount` is sent as a string with two fraction digits.", *AMOUNT),
         ("amount-string", "a string is refused", _refuse(lambda a: isinstance(a, str))),
         ("amount-zero", "trailing zeros are refused", _refuse(lambda a: str(a).endswith("0"))),
         ("amount-other", "one more is asked for", body("POST /balance/topup", _one_more)),
     ),
     *breaks(
-        "A bare number with at most two fraction digits is also accepted, and a value with three fraction"
-        " digits is rejected.",
+        (*AMOUNT,),
         ("amount-number", "a number is refused", _refuse(lambda a: not isinstance(a, str))),
         ("amount-integer", "an integer is refused", _refuse(lambda a: isinstance(a, int))),
         ("amount-3", "three digits are rounded", body("POST /balance/topup", _three_digits)),
@@ -192,7 +206,7 @@ VALUES = [
 
 HEADERS = [
     *breaks(
-        (SOME_ID, row("- `request_id`: equals")),
+        (SOME_ID, SENT_ID, row("- `request_id`: equals")),
         ("id-none", "missing", answer("*", header("X-Request-ID"), on=ANY)),
         ("id-errors", "missing in errors", answer("*", header("X-Request-ID"), on=ERRORS)),
         ("id-health", "missing in health", answer("GET /health", header("X-Request-ID"))),
@@ -233,7 +247,12 @@ HEADERS = [
         ("rate-left", "seconds left", answer("*", header("X-RateLimit-Reset", lambda _: "60"), on=ANY)),
         ("rate-ms", "milliseconds", answer("*", header("X-RateLimit-Reset", lambda t: f"{t}000"), on=ANY)),
         ("rate-word", "words", answer("*", header("X-RateLimit-Limit", lambda n: f"{n}/min"), on=ANY)),
-        ("rate-bucket", "always 120", answer("*", header("X-RateLimit-Limit", lambda _: "120"), on=ANY)),
+        (
+            "rate-bucket",
+            "always 120",
+            answer("*", header("X-RateLimit-Limit", lambda _: "120"), on=ANY),
+            row("| Expensive bucket"),
+        ),
         (
             "rate-test",
             "not for test keys",
@@ -305,11 +324,11 @@ PAGES = [
         ),
     ),
     *breaks(
-        ("Query `limit`: integer 1..100, default 50.", row("| `limit` of lists |")),
+        ("Query `limit`: integer 1..100, default 50.", row("| `limit` of lists |"), *lines("page of")),
         ("limit-ignored", "ignored", _limit(lambda _: None)),
         ("limit-0", "0 is accepted", _limit(lambda n: "1" if n == "0" else n)),
         ("limit-101", "101 is cut to 100", _limit(lambda n: "100" if n == "101" else n)),
-        ("limit-more", "one row more", _limit(lambda n: str(int(n) + 1) if n.isdigit() and n < "9" else n)),
+        ("limit-more", "one row more", _limit(lambda n: str(int(n) + 1) if n in "12345" else n)),
         ("limit-text", "text is ignored", _limit(lambda n: n if n.lstrip("-").isdigit() else None)),
         ("limit-100", "100 is refused", _limit(lambda n: "101" if n == "100" else n)),
         ("limit-2", "2 by default", const(call, "DEFAULT_LIMIT", 2)),
@@ -322,20 +341,19 @@ PAGES = [
         ("last-false", "false", _last(False)),
     ),
     *breaks(
-        ("A malformed or tampered cursor gives `400 invalid_cursor`.", CODES_400),
+        (*CURSORS, CODES_400),
         ("cursor-any", "the first page is shown", method(Call, "page", _any_cursor)),
         ("cursor-code", "another code", refused("invalid_cursor", code("validation_error"))),
         ("cursor-404", "status 404", refused("invalid_cursor", status(404))),
     ),
     *breaks(
-        "A cursor is bound to the filter set it was issued for; changing a filter means restarting from the"
-        " first page.",
+        CURSORS,
         ("cursor-unbound", "not bound", method(Call, "page", _unbound)),
         ("cursor-direction", "filters are ignored with it", method(Call, "page", _any_cursor)),
         ("cursor-code-400", "a conflict", refused("invalid_cursor", status(409), code("conflict"))),
     ),
     *breaks(
-        "Order is newest first.",
+        WALK,
         ("order-old", "oldest first", _page(lambda rows: sorted(rows, key=lambda r: r.seq))),
         ("order-page", "oldest first in a page", answer(PAGED, put("data", lambda rows: rows[::-1]))),
         ("order-shuffled", "by nothing", answer(PAGED, put("data", lambda rows: [*rows[1::2], *rows[::2]]))),
@@ -344,7 +362,7 @@ PAGES = [
         "During one walk there are no duplicates and no gaps.",
         ("walk-twice", "the last row comes again", _boundary(lambda before, rows: [before, *rows])),
         ("walk-gap", "a row is left out", _boundary(lambda before, rows: rows[1:])),
-        ("walk-first", "always the first page", asked(PAGED, query("cursor"))),
+        ("walk-first", "always the first page", asked(PAGED, query("cursor")), *CURSORS, *WALK),
         (
             "walk-short",
             "pages lack their last row",

@@ -47,6 +47,8 @@ FUNDS = row("- Balance below required price on order")
 DETAILS = row("- `details`: depends on code")
 PERIODS = (endpoint(RENEW), endpoint("GET /catalog/quote"), row("| Renewal `months` |"))
 MONTHS, HOURS = row("| Renewal `months` |"), row("| Quote/order `hours` |")
+CREATED, INVOICE = row("**ServerCreated**"), row("**Invoice**: `id`")
+CHARGED = "so a retry never charges twice"
 LISTED = (endpoint("GET /transactions"), row("**Transaction**: `amount` (absolute"))
 
 
@@ -211,7 +213,15 @@ ORDERS = [
         ("order-hours", "no hours", refuses(ORDER, "invalid_period", _has("hours"))),
     ),
     *breaks(
-        (endpoint(ORDER), endpoint("GET /catalog/quote"), endpoint("GET /balance"), *LISTED),
+        (
+            endpoint(ORDER),
+            endpoint("GET /catalog/quote"),
+            endpoint("GET /balance"),
+            CREATED,
+            INVOICE,
+            CHARGED,
+            *LISTED,
+        ),
         ("order-more", "more than quoted", handler("create_server", _order_price)),
         ("order-twice", "charged twice", around(ledger, "pay", _twice), endpoint(RENEW), endpoint(BUY)),
         (
@@ -289,7 +299,7 @@ SERVERS = [
         ("patch-unsaved", "nothing is kept", _unsaved("update_server")),
     ),
     *breaks(
-        (DELETED, endpoint(DELETE), row("**DeleteResult**")),
+        (DELETED, endpoint(DELETE), row("**DeleteResult**"), *LISTED),
         ("delete-kept", "the server is still there", around(server_lifecycle, "end", _nothing)),
         ("delete-keep", "nothing is credited", around(ledger, "credit_back", _nothing)),
         ("delete-half", "half is credited", around(ledger, "credit_back", _half)),

@@ -36,6 +36,7 @@ def _of(sentence: str, routes: str, missing: str, /, *also: str, **edits: Edit) 
 ACCOUNT = [
     *_of(
         "**Health** (`GET /health`)", "GET /health", "status time version",
+        "`GET /health` returns `version`;", "Current API version string is `1`;", "Timestamps are RFC 3339",
         up=put("status", "up"), unix=put("time", 1795000000), number=put("version", 1),
     ),
     *_of(
@@ -45,6 +46,7 @@ ACCOUNT = [
     ),
     *_of(
         "**Account**: login, e-mail", "GET /account", "login email currency group two_factor_enabled",
+        "It always comes with `currency` (ISO 4217",
         number=put("email_verified", int), word=put("two_factor_enabled", "no"),
     ),
     *_of(
@@ -74,17 +76,19 @@ ACCOUNT = [
     *_of(
         "**Invoice**: `id` (integer)", INVOICES, "**.type **.status **.due_at **.paid_at **.items",
         endpoint("POST /servers"), endpoint("POST /balance/topup"), row("**ServerCreated**"),
+        row("- `status` values: `not_paid`"), row("- `type` values: `topup`"),
         text=put("**.id", str), sum=put("**.amount", lambda money: f"{float(money) + 1:.2f}"),
         server=put("**.items", lambda items: [{"amount": item["amount"]} for item in items]),
     ),
     *_of(
         "- `status` values: `not_paid`, `paid`", INVOICES, "",
-        row("- Invoice `status`:"),
+        row("- Invoice `status`:"), endpoint("POST /balance/topup"),
         unpaid=put("**.status", _word("not_paid", "unpaid")), upper=put("**.status", str.upper),
         open=put("**.status", _word("not_paid", "open")),
     ),
     *_of(
         "- `type` values: `topup`, `vds_purchase`", INVOICES, "",
+        endpoint("POST /balance/topup"),
         deposit=put("**.type", _word("topup", "deposit")),
         server=put("**.type", _word("vds_purchase", "server")),
         hyphen=put("**.type", lambda word: word.replace("_", "-")),
@@ -139,7 +143,7 @@ SERVER = [
         "**ServerCreated** (201", "POST /servers",
         "server root_password invoice_id charged balance_after order_url",
         endpoint("GET /catalog/quote"), endpoint("GET /balance"), row("**Balance**"),
-        endpoint("GET /transactions"),
+        endpoint("GET /transactions"), row("**Transaction**"), row("**Invoice**: `id`"),
         more=put("charged", lambda money: f"{float(money) + 1:.2f}"), none=put("balance_after", "0.00"),
     ),
     *_of(
@@ -158,7 +162,7 @@ SERVER = [
     *_of(
         "**DeleteResult**: `status`", "DELETE /servers/{server_id}",
         "status refund|refund_quote balance_after", row("**RefundQuote**"), endpoint("GET /balance"),
-        row("| Server | any not `cancelled`/`terminated`"), endpoint("GET /servers/{server_id}/refund-quote"),
+        row("**Transaction**"), row("| Server | any not `cancelled`/`terminated`"), endpoint("GET /servers/{server_id}/refund-quote"),
         refund=put("refund", lambda old: {**old, "amount": "0.01"} if isinstance(old, dict) else "0.01"),
         balance=put("balance_after", "0.00"),
     ),

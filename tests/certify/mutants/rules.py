@@ -35,8 +35,8 @@ BEARER = (
     "Every request except `GET /health` and `GET /openapi.json` carries `Authorization: Bearer <API_KEY>`."
 )
 SCOPE = "A missing scope gives `403 insufficient_scope` with `details.required` (array of missing scopes)."
-CODES = lines(r"`(\d{3} )?(" + "|".join(ALL_CODES) + ")`")
-"""Every line that names a code: what breaks all errors breaks each of them."""
+CODES = lines(r"`(\d{3} )?(" + "|".join(ALL_CODES) + r")`|^\| `\w+:\w+` |request_id|per 5? ?minutes?| 404")
+"""Every line that speaks of errors: what breaks all errors breaks each of them."""
 ENVELOPE = "{error: {code: string, message: string, request_id: string, details?: object}}"
 EVERY = "One envelope for every error status, including application-level 404, 405, 413, 500:"
 

@@ -18,6 +18,7 @@ from tests.certify.mutants.change import (
     const,
     drop,
     endpoint,
+    lines,
     method,
     of_test_key,
     put,
@@ -111,11 +112,11 @@ IDEMPOTENCY = [
     ),
     *breaks(
         (REPLAYED, OUTCOME),
-        ("replay-none", "it is carried out again", _forgets()),
+        ("replay-none", "it is carried out again", _forgets(), *map(endpoint, KEYED.values())),
         ("replay-topup", "a second top-up invoice", _forgets("create_topup")),
         ("replay-server", "a second server", _forgets("create_server")),
-        ("replay-renew", "a second renewal", _forgets("renew_server")),
-        ("replay-ip", "a second address", _forgets("add_server_ip")),
+        ("replay-renew", "a second renewal", _forgets("renew_server"), endpoint(KEYED["renew_server"])),
+        ("replay-ip", "a second address", _forgets("add_server_ip"), endpoint(KEYED["add_server_ip"])),
         ("replay-409", "refused", _recalled(_refuses_repeats), CONFLICT),
         ("replay-200", "201 becomes 200", around(idempotency_store, "replay", _ok)),
         ("replay-password", "the password again", around(idempotency_store, "remember", _with_secrets)),
@@ -149,6 +150,7 @@ IDEMPOTENCY = [
 SIMULATED = (
     "Every mutation is simulated: no money moves, no VM or domain is created, no payment gateway is called."
 )
+VISIBLE = "It lives 24 hours and is visible in `GET /servers` to that key only."
 BOTH = "Sandbox: test keys read real data and simulate every write."
 FAKE = "Ordering a server with a test key returns a fake server with `id >= 9000000000`."
 NO_INVOICE = "No invoice is created in that case: `invoice_id` and `order_url` are `null`"
@@ -207,7 +209,7 @@ SERVER = "/servers/{server_id}"
 SANDBOX = [
     *breaks(
         (SIMULATED, BOTH, MODE_FAKE),
-        ("live-order", "an order is real", _writes("create_server"), FAKE, NO_INVOICE),
+        ("live-order", "an order is real", _writes("create_server"), FAKE, NO_INVOICE, VISIBLE),
         ("live-topup", "a top-up is real", _writes("create_topup")),
         ("live-ssh", "an SSH key is kept", _writes("create_ssh_key")),
         ("live-patch", "a server is changed", _writes("update_server")),
@@ -228,7 +230,12 @@ SANDBOX = [
         "Idempotency, rate limits and validation work as in live mode, so `402`, `409`, `429` may occur.",
         ("test-forgets", "nothing is replayed", _forgets(mode="test"), REPLAYED, OUTCOME),
         ("test-keyless", "no key is needed", _keyless(when=of_test_key), REQUIRED, MISSING),
-        ("test-unlimited", "nothing is counted", around(middleware, "hit", _uncounted)),
+        (
+            "test-unlimited",
+            "nothing is counted",
+            around(middleware, "hit", _uncounted),
+            *lines("per minute per key"),
+        ),
         ("test-image", "any image", body("POST /servers", _any_image, when=of_test_key)),
         ("test-months", "any number of months", body("POST /servers", _any_months, when=of_test_key)),
     ),

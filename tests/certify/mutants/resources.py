@@ -162,7 +162,8 @@ SERVER = [
     *_of(
         "**DeleteResult**: `status`", "DELETE /servers/{server_id}",
         "status refund|refund_quote balance_after", row("**RefundQuote**"), endpoint("GET /balance"),
-        row("**Transaction**"), row("| Server | any not `cancelled`/`terminated`"), endpoint("GET /servers/{server_id}/refund-quote"),
+        row("**Transaction**"), row("| Server | any not `cancelled`/`terminated`"),
+        endpoint("GET /servers/{server_id}/refund-quote"),
         refund=put("refund", lambda old: {**old, "amount": "0.01"} if isinstance(old, dict) else "0.01"),
         balance=put("balance_after", "0.00"),
     ),

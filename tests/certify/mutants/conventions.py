@@ -112,7 +112,17 @@ def _refuse(test: Any) -> Any:
     return body("POST /balance/topup", read)
 
 
+def _typed(text: str) -> Any:
+    return lambda response: response.headers.update({"Content-Type": text})
+
+
 BODIES = [
+    *breaks(
+        "The service is a REST API over HTTPS with JSON bodies for a hosting provider's clients",
+        ("type-html", "HTML", answer("*", _typed("text/html"))),
+        ("type-plain", "plain text", answer("*", _typed("text/plain"), on=ANY)),
+        ("type-errors", "errors are HTML", answer("*", _typed("text/html"), on=ERRORS)),
+    ),
     *breaks(
         ("A body with another content type gives `415 unsupported_media_type`.", JSON_ONLY, CODES_415),
         ("media-any", "any content type is read as JSON", asked(WRITES, sent("content-type", _as_json))),

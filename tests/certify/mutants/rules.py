@@ -75,7 +75,7 @@ AUTHENTICATION = [
         ("auth-200", "200 with an error", refused("invalid_token", status(200))),
     ),
     *breaks(
-        (SCOPE, CODES_403, row("- Missing scope: `403 insufficient_scope`.")),
+        (SCOPE, CODES_403, row("- Missing scope: `403 insufficient_scope`."), *lines(r"^\| `\w+:\w+` ")),
         ("scope-401", "status 401", refused("insufficient_scope", status(401))),
         ("scope-code", "another code", refused("insufficient_scope", code("forbidden"))),
         ("scope-details", "no `required`", refused("insufficient_scope", drop("error.details"))),

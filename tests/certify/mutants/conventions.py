@@ -345,7 +345,11 @@ PAGES = [
         ("limit-20", "20 by default", const(call, "DEFAULT_LIMIT", 20)),
     ),
     *breaks(
-        "`next_cursor` is `null` on the last page.",
+        (
+            "`next_cursor` is `null` on the last page.",
+            "Response shape: `{data: [...], next",
+            *lines("page of"),
+        ),
         ("last-empty", "empty", _last("")),
         ("last-again", "never", answer(PAGED, put("next_cursor", lambda text: text or "eyJpZCI6MX0"))),
         ("last-false", "false", _last(False)),

@@ -48,6 +48,12 @@ PROOFS = {
         "what the account does between two runs",
         "tests/between_runs/test_between_runs.py",
     ),
+    "certify": Proof(
+        "tests.certify",
+        60,
+        "deployments that depart from the API document, each named by certify, and others that do not",
+        "tests/certify/test_proof.py",
+    ),
     "crash": Proof(
         "tests.crash",
         90,

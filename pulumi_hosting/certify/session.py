@@ -52,6 +52,7 @@ class Session:
         self.keys: Mapping[str, str] = {name: key for name, key in given.items() if key}
         self.limits: dict[tuple[str, bool], int] = {}
         self.charged = Decimal(0)
+        self._made: dict[str, tuple[str, str, str]] = {}
         self._left: dict[tuple[str, bool], tuple[int, float]] = {}
         self._client = httpx.Client(
             transport=settings.transport, timeout=60, follow_redirects=False, trust_env=False
@@ -59,6 +60,12 @@ class Session:
         self._kept = _Kept(settings.state_file, settings.base_url)
         self.id = self._kept.id
         """Of the run: part of every name and Idempotency-Key that it uses."""
+        self.resumed = self._kept.resumed
+        self.reader = TEST if TEST in self.keys else LIVE
+        """The key that reads."""
+        self.hooks: Any = None
+        self.ordered = False
+        """Whether a live server was ordered."""
 
     def __enter__(self) -> "Session":
         return self
@@ -120,13 +127,14 @@ class Session:
         headers: Mapping[str, str] | None = None,
         kept: bool = False,
         wait: bool = True,
+        flood: bool = False,
         stored: bool = False,
     ) -> Answer:
         """Send a request with the key named ``who``, ``None``: with none.
 
         ``step``: with its Idempotency-Key. ``kept``: its answer is kept in the state file, and a resumed run
-        does not send it again. ``wait``: for the limit, and again after 429 and 503. ``stored``: the answer may
-        be a replay, whose body can have the request id of the first.
+        does not send it again. ``wait``: send again after 429 and 503. ``flood``: do not even wait for a new
+        window. ``stored``: the answer may be a replay, whose body can have the request id of the first.
         """
         sent_headers = {"Accept": "application/json, application/pdf"}
         if who is not None:
@@ -144,10 +152,10 @@ class Session:
             return known
         bucket = bool(is_expensive(f"{method} {path}"))
         for attempt in range(ATTEMPTS):
-            if wait and who is not None:
+            if not flood and who is not None:
                 self._wait_for_limit(who, bucket)
             answer = self._send(method, path, sent_headers, content, sent)
-            if not (wait and answer.status in (0, 429, 503)) or (attempt + 1 == ATTEMPTS):
+            if not (wait and not flood and answer.status in (0, 429, 503)) or (attempt + 1 == ATTEMPTS):
                 break
             if answer.status == 0 and method != "GET" and not step:
                 break
@@ -253,6 +261,36 @@ class Session:
             if before and before[0] > 0 and before[1] - self.clock.now() > 2 and ahead > 2:
                 words = f"X-RateLimit-Remaining is {left} after {before[0]}"
                 self.expect("limits.remaining", left < before[0], words, answer)
+
+    # --- what the deployment chose
+
+    def profile(self, name: str, value: object) -> None:
+        self.report.profile.setdefault(name, value)
+
+    def reading(self, name: str, value: object) -> None:
+        """Which of the readings of the document that are allowed the deployment has."""
+        self.report.profile.setdefault("readings", {}).setdefault(name, value)
+
+    # --- what the run made
+
+    def made(self, thing: str, method: str, path: str, who: str) -> None:
+        """Something that has to be removed with this call; no method: it can only be named."""
+        self._made[path] = (thing, method, who)
+
+    def removed(self, path: str) -> None:
+        self._made.pop(path, None)
+
+    def clean_up(self) -> None:
+        """Remove what is left, also beyond the bound of requests."""
+        self.settings.max_requests += 50
+        for path, (thing, method, who) in list(self._made.items()):
+            try:
+                if method and self.call(method, path, who, step=f"clean up {path}").status in (200, 204, 404):
+                    continue
+            except Stopped:
+                pass
+            self.left_behind(thing)
+        self._made.clear()
 
     # --- money
 

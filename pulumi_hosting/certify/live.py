@@ -1,4 +1,4 @@
-"""What a live key orders, renews and deletes: each charge is compared with quote, balance, invoice and ledger."""
+"""What a live key orders, renews and deletes. Each charge against quote, balance, invoice and ledger."""
 
 from collections.abc import Callable
 from decimal import Decimal
@@ -129,6 +129,8 @@ def _ssh_key(account: Account) -> int | None:
     listed = account.get("/ssh-keys")
     known = [entry.get("id") for entry in listed.items]
     run.expect("ssh-keys.create", id in known, "the created key is not listed", listed)
+    for entry in listed.items:
+        run.shape("ssh-keys.shape", entry, s.SSH_KEY, listed)
     again = account.call("POST", "/ssh-keys", json_body={**body, "name": f"certify-{run.id}-2"})
     run.reading("duplicate_ssh_key", "second" if again.ok else "conflict")
     if again.ok and again.body.get("id") != id:
@@ -154,7 +156,9 @@ def _topup(account: Account, hooks: Webhooks | None) -> None:
     run.status("account.topup", made, 201) and run.shape("account.topup", made.data, s.TOPUP_RESULT, made)
     id = made.body.get("invoice_id")
     again = account.call("POST", "/balance/topup", json_body=body, step="topup", stored=True)
-    run.same("idempotency.replay", "the invoice of a repeated top-up", again.body.get("invoice_id"), id, again)
+    run.same(
+        "idempotency.replay", "the invoice of a repeated top-up", again.body.get("invoice_id"), id, again
+    )
     run.left_behind(f"unpaid top-up invoice {id}")
     read = account.get(f"/invoices/{id}")
     invoice(run, read.data, read)
@@ -267,8 +271,8 @@ def _changes(account: Account, id: int) -> None:
             listed = account.get(f"{path}/ips")
             now = [other.get("ptr") for other in listed.items if other["id"] == entry["id"]]
             run.same("addresses.ptr", "ptr in the list", now, [name], listed)
-    status = account.get(f"{path}/status")
-    run.status("servers.live", status, 200) and run.shape("servers.live", status.data, s.LIVE, status)
+    live = account.get(f"{path}/status")
+    run.status("servers.live", live, 200) and run.shape("servers.live", live.data, s.LIVE, live)
 
 
 def _renewal(account: Account, id: int) -> None:
@@ -451,12 +455,14 @@ def _one_domain(account: Account, id: int, zone: dict[str, Any]) -> None:
         return
     run.status("domains.renew", answer, 200, 202)
     status = answer.body.get("status")
-    run.expect("domains.renew", status in ("renewed", "pending_sync", "pending"), f"status is {status}", answer)
+    run.expect(
+        "domains.renew", status in ("renewed", "pending_sync", "pending"), f"status is {status}", answer
+    )
     amount = account.charged("the renewal of a domain", before, answer, account.balance)
     run.same("money.domain", "charged for a renewal", amount, price, answer)
     if status == "renewed":
         later = account.get(path)
-        now = later.body.get("expires_at")
-        run.expect("domains.renew", str(now) > str(due), f"expires_at was {due} and is {now}", later)
+        until = later.body.get("expires_at")
+        run.expect("domains.renew", str(until) > str(due), f"expires_at was {due} and is {until}", later)
     absent = account.call("POST", f"/domains/{ABSENT}/renew", json_body={"years": 1}, step="no domain")
     run.status("errors.not-found", absent, 404, code="not_found")

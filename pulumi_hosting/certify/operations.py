@@ -80,7 +80,7 @@ _MAY_BE_EXPENSIVE = re.compile(r"GET /servers/\d+/ips(/quote)?")
 
 
 def is_expensive(call: str) -> bool | None:
-    """Whether a call counts in the expensive bucket; ``None``: deployments differ, and clients are prepared."""
+    """Whether a call counts in the expensive bucket; ``None``: deployments differ there."""
     return None if _MAY_BE_EXPENSIVE.fullmatch(call) else bool(_EXPENSIVE.fullmatch(call))
 
 

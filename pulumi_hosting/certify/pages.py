@@ -1,6 +1,5 @@
 """Pages of lists, and the limits, which come last: they use up the windows."""
 
-from itertools import pairwise
 from typing import Any
 
 from pulumi_hosting.certify import shapes as s
@@ -117,7 +116,9 @@ def limits(run: Session) -> None:
             run.status("limits.per-key", run.get("/me", who, flood=True), 200)
     refused = None
     for _ in range(45):
-        answer = run.get("/me", None, headers={"Authorization": "Bearer vk_test_certify_no_such_key"}, flood=True)
+        answer = run.get(
+            "/me", None, headers={"Authorization": "Bearer vk_test_certify_no_such_key"}, flood=True
+        )
         if answer.status != 401:
             refused = answer
             break

@@ -1,4 +1,4 @@
-"""What can be read: description, account, money, invoices, catalog, objects; keys, scopes and bad requests."""
+"""What can be read: description, account, money, invoices, catalog, objects; keys and scopes."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
@@ -317,7 +317,7 @@ def objects(run: Session) -> None:
     if TEST in run.keys:
         for call in WEBHOOKS:
             method, _, path = call.partition(" ")
-            body = {} if method in ("POST", "PATCH") else None
+            body: object = {} if method in ("POST", "PATCH") else None
             answer = run.call(method, path, TEST, json_body=body)
             run.status("sandbox.webhooks", answer, 403, code="sandbox_not_supported")
 
@@ -386,7 +386,7 @@ def scopes(run: Session) -> None:
                 run.status("scopes.any-key", run.get(path, NARROW), 200)
             continue
         check = f"scopes.{scope.replace(':', '-')}"
-        body = {} if method in ("POST", "PUT", "PATCH") else None
+        body: object = {} if method in ("POST", "PUT", "PATCH") else None
         path = path.replace("/1", f"/{ABSENT}")
         answer = run.call(method, path, NARROW, json_body=body, step=f"scope {call}")
         run.status(check, answer, 403, code="insufficient_scope")

@@ -93,7 +93,9 @@ def _replays(run: Session, body: dict[str, Any], first: Answer) -> None:
     run.status("idempotency.conflict", elsewhere, 409, code="idempotency_conflict")
     spaced = json.dumps(body, indent=1).encode()
     form = {"Content-Type": "application/json"}
-    answer = run.call("POST", "/servers", TEST, content=spaced, headers=form, step="sandbox order", stored=True)
+    answer = run.call(
+        "POST", "/servers", TEST, content=spaced, headers=form, step="sandbox order", stored=True
+    )
     run.reading("body_comparison", "parsed" if answer.status == first.status else "bytes")
 
 
@@ -251,7 +253,9 @@ def _renewal(run: Session, id: int) -> None:
         run.skip("this deployment renews only shortly before the end", "servers.renew")
     elif not answer.is_(402):
         run.reading("early_renewal", "any_time")
-        run.status("servers.renew", answer, 200) and run.shape("servers.renew", answer.data, s.RENEWED, answer)
+        run.status("servers.renew", answer, 200) and run.shape(
+            "servers.renew", answer.data, s.RENEWED, answer
+        )
         run.same("money.renewal", "charged", answer.body.get("charged"), price, answer)
         later = str(answer.body.get("next_due_at")) > str(due)
         run.expect("servers.renew", later, f"next_due_at was {due} and is not later", answer)
@@ -456,7 +460,7 @@ def refusals(run: Session) -> None:
     for call in KEYED:
         method, _, path = call.partition(" ")
         path = path.replace("/1", f"/{ABSENT}")
-        body = {} if method == "POST" else None
+        body: object = {} if method == "POST" else None
         answer = run.call(method, path, TEST, json_body=body)
         run.status("idempotency.required", answer, 400, code="idempotency_key_required")
     for key in ("a" * 15, "a" * 129):
@@ -513,7 +517,9 @@ def _orders(run: Session) -> None:
 def _stored_refusals(run: Session) -> None:
     """Whether a refusal is stored under its key; the document allows either reading."""
     first = run.call("POST", "/balance/topup", TEST, json_body={"amount": "0.01"}, step="refusal")
-    again = run.call("POST", "/balance/topup", TEST, json_body={"amount": "0.01"}, step="refusal", stored=True)
+    again = run.call(
+        "POST", "/balance/topup", TEST, json_body={"amount": "0.01"}, step="refusal", stored=True
+    )
     run.same("idempotency.refusal", "a repeated refusal", again.short, first.short, again)
     other = run.call("POST", "/balance/topup", TEST, json_body={"amount": "0.02"}, step="refusal")
     stored = other.is_(409, "idempotency_conflict")

@@ -1,4 +1,4 @@
-"""The requests of a run: sent within the limits, checked for what holds for every answer, kept for a resume."""
+"""The requests of a run: sent within the limits, checked for what holds always, kept for a resumed run."""
 
 import hashlib
 import json
@@ -44,7 +44,7 @@ class Session:
         self.settings, self.clock = settings, settings.clock
         self.report = Report()
         self.results = {
-            id: Result(id, check.sentences, check.cost, detail="this part was not reached")
+            id: Result(id, check.sentences, check.cost, detail="the run saw nothing to check it on")
             for id, check in CHECKS.items()
         }
         self.report.results = list(self.results.values())
@@ -60,6 +60,7 @@ class Session:
         self._kept = _Kept(settings.state_file, settings.base_url)
         self.id = self._kept.id
         """Of the run: part of every name and Idempotency-Key that it uses."""
+        self._once = secrets.token_hex(4)
         self.resumed = self._kept.resumed
         self.reader = TEST if TEST in self.keys else LIVE
         """The key that reads."""
@@ -92,6 +93,10 @@ class Session:
         for check in checks:
             if self.results[check].verdict == NOT_CHECKED:
                 self.results[check].detail = why
+
+    def skip_areas(self, why: str, areas: str) -> None:
+        """The same for every check whose id begins with one of these."""
+        self.skip(why, *(id for id in self.results if id.startswith(tuple(areas.split()))))
 
     def shape(self, check: str, value: object, shape: Shape, answer: Answer) -> bool:
         found = list(problems(value, shape))
@@ -140,7 +145,7 @@ class Session:
         if who is not None:
             sent_headers["Authorization"] = f"Bearer {self.keys[who]}"
         if step:
-            sent_headers["Idempotency-Key"] = self.step(step)
+            sent_headers["Idempotency-Key"] = self.step(step if kept else f"{step} {self._once}")
         if json_body is not None:
             content = json.dumps(json_body).encode()
             sent_headers["Content-Type"] = "application/json"
@@ -186,7 +191,7 @@ class Session:
 
     def _wait_for_limit(self, who: str, bucket: bool) -> None:
         left, reset = self._left.get((who, bucket), (1, 0.0))
-        if left <= 0 and 0 < (seconds := reset - self.clock.now()):
+        if left <= 0 and (seconds := reset - self.clock.now()) > 0:
             self.clock.sleep(min(seconds, 61.0))
         if left <= 0:
             self._left.pop((who, bucket), None)

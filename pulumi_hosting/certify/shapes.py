@@ -1,8 +1,8 @@
 """The shapes of answers, from the section on resources and their fields.
 
 A shape maps a field to its type; ``a|b`` are names of which one is enough: the document's, and the one that
-clients are prepared for. A type ends in ``?`` if ``null`` is allowed. ``(a b)`` lists the allowed values; words
-that clients are prepared for come after a slash.
+clients are prepared for. A type ends in ``?`` if ``null`` is allowed. ``(a b)`` lists the allowed values;
+words that clients are prepared for come after a slash.
 """
 
 import re
@@ -305,13 +305,14 @@ def format_problems(value: object, name: str = "") -> Iterator[tuple[str, str]]:
     """``money`` or ``time``, and what is wrong with its format, anywhere in an answer."""
     if isinstance(value, dict):
         for key, entry in value.items():
-            yield from format_problems(entry, key)
+            if key != "fields":  # of a validation error: words about fields
+                yield from format_problems(entry, key)
     elif isinstance(value, list):
         for entry in value:
             yield from format_problems(entry, name)
-    elif _MONEY_NAMES.fullmatch(name) and value is not None:
-        if not isinstance(value, str) or not MONEY.fullmatch(value):
-            yield "money", f"{name} is {_short(value)}, not a decimal string"
-    elif _TIME_NAMES.fullmatch(name) and value is not None:
-        if not isinstance(value, str) or not is_time(value):
-            yield "time", f"{name} is {_short(value)}, not a timestamp in UTC with Z"
+    elif value is None:
+        return
+    elif _MONEY_NAMES.fullmatch(name) and not fits(value, "money"):
+        yield "money", f"{name} is {_short(value)}, not a decimal string"
+    elif _TIME_NAMES.fullmatch(name) and not fits(value, "time"):
+        yield "time", f"{name} is {_short(value)}, not a timestamp in UTC with Z"

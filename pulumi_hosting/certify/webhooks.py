@@ -5,17 +5,30 @@ import json
 import re
 from collections.abc import Callable
 from hashlib import sha256
+from typing import Any
 
 from pulumi_hosting.certify import shapes as s
 from pulumi_hosting.certify.answers import Answer
 from pulumi_hosting.certify.session import LIVE, Session
 from pulumi_hosting.certify.settings import Delivery, Receiver
 
-EVENTS = (
-    "server.created server.suspended server.unsuspended server.terminated server.reinstalled invoice.created "
-    "invoice.paid invoice.overdue balance.low domain.registered domain.expiring domain.renewed key.created "
-    "key.revoked ping"
-).split()
+EVENTS = [
+    "server.created",
+    "server.suspended",
+    "server.unsuspended",
+    "server.terminated",
+    "server.reinstalled",
+    "invoice.created",
+    "invoice.paid",
+    "invoice.overdue",
+    "balance.low",
+    "domain.registered",
+    "domain.expiring",
+    "domain.renewed",
+    "key.created",
+    "key.revoked",
+    "ping",
+]
 _WAIT_SECONDS = 120
 _TOLERANCE = 300
 
@@ -46,11 +59,15 @@ class Webhooks:
         run.expect("webhooks.subscription", same, "events are not those that were sent", made)
         if not made.ok:
             return None
-        run.made(f"webhook subscription {made.body.get('id')}", "DELETE", f"/webhooks/{made.body['id']}", LIVE)
+        run.made(
+            f"webhook subscription {made.body.get('id')}", "DELETE", f"/webhooks/{made.body['id']}", LIVE
+        )
         listed = call("GET", "/webhooks")
         own = [entry for entry in listed.items if entry.get("id") == made.body["id"]]
         run.expect("webhooks.subscription", own, "the subscription is not listed", listed)
-        run.expect("webhooks.secret", not any(entry.get("secret") for entry in own), "it is shown again", listed)
+        run.expect(
+            "webhooks.secret", not any(entry.get("secret") for entry in own), "it is shown again", listed
+        )
         hooks = cls(run, call, receiver, made)
         hooks.ping()
         return hooks
@@ -97,7 +114,7 @@ class Webhooks:
         receiver.answer = 200
         if not run.expect(f"events.{_dashed(event_type)}", first, f"no {event_type} arrived"):
             return
-        self.object(first[0], shape)
+        self.envelope(first[0], shape)
         id = _event(first[0]).get("id")
         attempts: list[Delivery] = []
         for _ in range(_WAIT_SECONDS):
@@ -128,7 +145,9 @@ class Webhooks:
         run.shape("webhooks.deliveries", listed.data, s.PAGE, listed)
         for entry in listed.items:
             run.shape("webhooks.deliveries", entry, s.DELIVERY, listed)
-        own = [entry for entry in listed.items if event_id in (entry.get("event_id"), _payload(entry).get("id"))]
+        own = [
+            entry for entry in listed.items if event_id in (entry.get("event_id"), _payload(entry).get("id"))
+        ]
         if own:
             run.same("webhooks.deliveries", "attempts", own[0].get("attempts"), 2, listed)
             status = own[0].get("status", "delivered" if own[0].get("delivered_at") else "pending")
@@ -146,7 +165,7 @@ class Webhooks:
         if own:
             self._redelivered(own[0], event_id)
 
-    def _redelivered(self, entry: dict[str, object], event_id: str) -> None:
+    def _redelivered(self, entry: dict[str, Any], event_id: str) -> None:
         before = [one for one in self.receiver.deliveries() if _event(one).get("id") == event_id]
         answer = self.call("POST", f"/webhooks/deliveries/{entry['id']}/redeliver")
         if answer.is_(409):
@@ -163,7 +182,7 @@ class Webhooks:
             self._same_bytes(before[0], found[-1])
             self._check(found[-1])
 
-    def object(self, delivery: Delivery, shape: s.Shape) -> None:
+    def envelope(self, delivery: Delivery, shape: s.Shape) -> None:
         """The envelope, and the object in it."""
         self._check(delivery)
         event = _event(delivery)
@@ -178,7 +197,7 @@ class Webhooks:
             return
         found = self.wait(event_type, subject=subject)
         if self.run.expect(check, found, f"no {event_type} arrived in {_WAIT_SECONDS} s"):
-            self.object(found[-1], shape)
+            self.envelope(found[-1], shape)
 
     def finish(self) -> None:
         """The events of the order and the deletion, the new secret, switching off and on, and the removal."""
@@ -248,7 +267,7 @@ def _refused(run: Session, call: Callable[..., Answer], answer: Answer) -> None:
         call("DELETE", f"/webhooks/{answer.body.get('id')}")
 
 
-def _event(delivery: Delivery) -> dict[str, object]:
+def _event(delivery: Delivery) -> dict[str, Any]:
     try:
         event = json.loads(delivery.body)
     except ValueError:
@@ -256,7 +275,7 @@ def _event(delivery: Delivery) -> dict[str, object]:
     return event if isinstance(event, dict) else {}
 
 
-def _payload(entry: dict[str, object]) -> dict[str, object]:
+def _payload(entry: dict[str, Any]) -> dict[str, Any]:
     payload = entry.get("payload")
     return payload if isinstance(payload, dict) else {}
 

@@ -52,9 +52,9 @@ def emulator(dialect: str = "spec", readings: dict[str, object] | None = None, *
 
 
 def narrow_key(core: Core) -> str:
-    """A live key with one scope."""
+    """A live key without a scope."""
     account = next(iter(core.store.accounts.values()))
-    return core.store.new_key(account, "live", name="narrow", scopes=["account:read"]).token
+    return core.store.new_key(account, "live", name="narrow", scopes=[]).token
 
 
 def settings(core: Core, **given: Any) -> Settings:
@@ -77,4 +77,3 @@ def settings(core: Core, **given: Any) -> Settings:
 
 def certified(core: Core, **given: Any) -> Report:
     return run(settings(core, **given))
-

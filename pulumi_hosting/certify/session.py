@@ -60,6 +60,7 @@ class Session:
         self._kept = _Kept(settings.state_file, settings.base_url)
         self.id = self._kept.id
         """Of the run: part of every name and Idempotency-Key that it uses."""
+        self._most = settings.max_requests
         self._once = secrets.token_hex(4)
         self.resumed = self._kept.resumed
         self.reader = TEST if TEST in self.keys else LIVE
@@ -177,8 +178,8 @@ class Session:
     def _send(
         self, method: str, path: str, headers: Mapping[str, str], content: bytes | None, sent: str
     ) -> Answer:
-        if self.report.requests >= self.settings.max_requests:
-            raise Stopped(f"{self.settings.max_requests} requests were sent. Next: a larger --max-requests")
+        if self.report.requests >= self._most:
+            raise Stopped(f"{self._most} requests were sent. Next: a larger --max-requests")
         self.report.requests += 1
         try:
             response = self._client.request(
@@ -286,8 +287,9 @@ class Session:
         self._made.pop(path, None)
 
     def clean_up(self) -> None:
-        """Remove what is left, also beyond the bound of requests."""
-        self.settings.max_requests += 50
+        """Remove what is left, also beyond the bound of requests. Then there is nothing to resume."""
+        self._most += 50
+        whole = True
         for path, (thing, method, who) in list(self._made.items()):
             try:
                 if method and self.call(method, path, who, step=f"clean up {path}").status in (200, 204, 404):
@@ -295,7 +297,10 @@ class Session:
             except Stopped:
                 pass
             self.left_behind(thing)
+            whole = False
         self._made.clear()
+        if whole:
+            self._kept.forget()
 
     # --- money
 
@@ -332,6 +337,7 @@ class _Kept:
         self.id = secrets.token_hex(4)
         self._waiting: list[dict[str, Any]] = []
         self._file: TextIO | None = None
+        self._path = path
         if path is None:
             return
         lines = list(_lines(path.read_text("utf-8"))) if path.exists() else []
@@ -370,6 +376,12 @@ class _Kept:
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
+
+    def forget(self) -> None:
+        self.close()
+        self._file = None
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
 
 
 def _lines(text: str) -> Iterable[dict[str, Any]]:

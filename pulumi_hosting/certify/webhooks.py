@@ -140,7 +140,7 @@ class Webhooks:
     def _log(self, event_id: str) -> None:
         run = self.run
         run.clock.sleep(1)
-        listed = self.call("GET", f"{self.path}/deliveries?limit=100")
+        listed = run.get(f"{self.path}/deliveries?limit=100", LIVE)
         run.status("webhooks.deliveries", listed, 200)
         run.shape("webhooks.deliveries", listed.data, s.PAGE, listed)
         for entry in listed.items:
@@ -156,18 +156,18 @@ class Webhooks:
             ("event_type", "invoice.created", "event_type"),
             ("status", "delivered", "status"),
         ):
-            found = self.call("GET", f"{self.path}/deliveries?limit=100&{name}={value}")
+            found = run.get(f"{self.path}/deliveries?limit=100&{name}={value}", LIVE)
             others = [entry for entry in found.items if entry.get(field, value) != value]
             run.expect("webhooks.delivery-filters", found.ok and not others, f"{name} does not filter", found)
             run.expect("webhooks.delivery-filters", found.items, f"{name} finds nothing", found)
-        none = self.call("GET", f"{self.path}/deliveries?limit=100&status=dead")
+        none = run.get(f"{self.path}/deliveries?limit=100&status=dead", LIVE)
         run.expect("webhooks.delivery-filters", none.ok and not none.items, "none is dead", none)
         if own:
             self._redelivered(own[0], event_id)
 
     def _redelivered(self, entry: dict[str, Any], event_id: str) -> None:
         before = [one for one in self.receiver.deliveries() if _event(one).get("id") == event_id]
-        answer = self.call("POST", f"/webhooks/deliveries/{entry['id']}/redeliver")
+        answer = self.run.call("POST", f"/webhooks/deliveries/{entry['id']}/redeliver", LIVE)
         if answer.is_(409):
             return
         self.run.status("webhooks.redeliver", answer, 200, 202)

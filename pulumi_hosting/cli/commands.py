@@ -2,6 +2,7 @@
 
 import os
 from datetime import timedelta
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 
@@ -17,6 +18,16 @@ def _duration(context: click.Context, option: click.Parameter, value: str | None
         return None if value is None else duration(value)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
+
+
+def _amount(context: click.Context, option: click.Parameter, value: str) -> Decimal:
+    try:
+        given = Decimal(value)
+    except ArithmeticError:
+        given = Decimal("NaN")
+    if not given.is_finite() or given < 0:
+        raise click.BadParameter(f"{value!r} is no amount such as 20.00")
+    return given
 
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -97,6 +108,53 @@ def audit() -> None:
     account could not be read completely or a task of a playbook run failed.
 
     Example: pulumi stack export > prod.json; pulumi-hosting audit --stack prod.json
+    """
+
+
+_written = partial(click.option, type=click.Path(dir_okay=False, path_type=Path), metavar="FILE")
+
+
+@main.command(short_help="Check whether a deployment does what the API document says.")
+@click.option("--base-url", metavar="URL", help="The deployment. Default: HOSTING_BASE_URL.")
+@click.option(
+    "--live-key-file",
+    type=_FILE,
+    metavar="FILE",
+    help="The live key of a staging account: order, renew and delete, within --spend.",
+)
+@click.option(
+    "--narrow-key-file", type=_FILE, metavar="FILE", help="A key that lacks scopes, for the checks of scopes."
+)
+@click.option(
+    "--spend",
+    default="0",
+    callback=_amount,
+    metavar="AMOUNT",
+    help="What the run may be charged at most, refunds not counted. Default: nothing.",
+)
+@click.option("--domain", metavar="NAME", help="Register this domain. It stays on the account.")
+@click.option("--webhook-url", metavar="URL", help="A public https URL that leads to --webhook-port.")
+@click.option("--webhook-host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--webhook-port", type=click.IntRange(1, 65535), default=5000, show_default=True)
+@click.option("--max-requests", type=click.IntRange(1), default=2000, show_default=True)
+@_written(
+    "--state",
+    help="Keep what the live part did in this file, so that the command continues after it was killed and "
+    "orders nothing twice. It holds passwords.",
+)
+@_written("--save", help="Write what the deployment does where the document leaves a choice.")
+@_written("--junit", help="Write the results as JUnit XML.")
+@json_option
+@works_in("pulumi_hosting.cli.certify:certify")
+def certify() -> None:
+    """Check whether a deployment does what the API document says, sentence by sentence.
+
+    With the test key of HOSTING_API_KEY it only reads and simulates. With --live-key-file and --spend it
+    orders the cheapest server, renews and deletes it, and compares each charge. It removes what it made and
+    names what it leaves behind. It uses up the rate limit of the test key. Exit codes: 0 when no departure
+    was found, 7 when one was, 1 when the run was not finished, 2 for a key or an option that cannot be used.
+
+    Example: pulumi-hosting certify --base-url https://api.example.com/v1 --save profile.json
     """
 
 

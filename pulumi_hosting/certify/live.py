@@ -1,0 +1,468 @@
+"""What a live key orders, renews and deletes. Each charge against quote, balance, invoice and ledger."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+from pulumi_hosting.certify import shapes as s
+from pulumi_hosting.certify.answers import Answer
+from pulumi_hosting.certify.reads import ABSENT, invoice
+from pulumi_hosting.certify.sandbox import (
+    PUBLIC_KEY,
+    bought_address,
+    choose,
+    deleted,
+    detail,
+    gone,
+    ptr,
+    registered,
+)
+from pulumi_hosting.certify.session import LIVE, Session, Skip
+from pulumi_hosting.certify.webhooks import Webhooks
+
+POLL_SECONDS = 5
+POLLS = 120
+
+
+class Account:
+    """The live account: calls whose answers a resumed run keeps, and its money."""
+
+    def __init__(self, run: Session) -> None:
+        self.run = run
+        self.call: Callable[..., Answer] = partial(run.call, who=LIVE, kept=True)
+
+    def get(self, path: str) -> Answer:
+        return self.call("GET", path)
+
+    @property
+    def balance(self) -> Decimal:
+        return Decimal(self.get("/balance").body["balance"])
+
+    def charged(self, what: str, before: Decimal, answer: Answer, after: Decimal) -> Decimal:
+        """Compare what the answer says with what the balance lost."""
+        run, amount = self.run, Decimal(answer.body.get("charged") or "0")
+        run.charged += max(amount, before - after)
+        words = f"{what}: charged is {amount}, and the balance fell by {before - after}"
+        run.expect("money.balance-falls", before - after == amount, words, answer)
+        if (said := answer.body.get("balance_after")) is not None:
+            run.same("money.balance-after", f"balance_after of {what}", Decimal(said), after, answer)
+        return amount
+
+    def ledger(self, what: str, direction: str, amount: Decimal, invoice_id: object = None) -> None:
+        """A transaction of this amount is among the newest."""
+        listed = self.get("/transactions?limit=20")
+        found = [
+            entry
+            for entry in listed.items
+            if entry.get("direction") == direction
+            and Decimal(str(entry.get("amount"))) == amount
+            and (invoice_id is None or entry.get("invoice_id") == invoice_id)
+        ]
+        words = f"{what}: no {direction} of {amount} for its invoice"
+        self.run.expect("money.ledger", found or not amount, words, listed)
+        for entry in found[:1]:
+            self.run.shape("account.transactions", entry, s.TRANSACTION, listed)
+
+    def ledger_of_refunds(self, refund: Decimal) -> None:
+        """The newest credits add up to a refund: one for each invoice that is refunded."""
+        listed = self.get("/transactions?limit=20&direction=credit")
+        total, parts = Decimal(0), []
+        for entry in listed.items:
+            total += Decimal(str(entry.get("amount")))
+            parts.append(total)
+        self.run.expect("money.ledger", refund in parts, f"no credit of {refund} after a deletion", listed)
+
+    def paid_invoice(self, what: str, id: object, amount: Decimal, types: tuple[str, ...]) -> None:
+        read = self.get(f"/invoices/{id}")
+        self.run.status("invoices.read", read, 200)
+        invoice(self.run, read.data, read)
+        run, body = self.run, read.body
+        run.same("money.invoice", f"status of the invoice of {what}", body.get("status"), "paid", read)
+        run.same("money.invoice", f"amount of {what}", Decimal(body.get("amount", "0")), amount, read)
+        words = f"type of the invoice of {what} is {body.get('type')}"
+        run.expect("invoices.types", body.get("type") in types, words, read)
+
+
+def need_live_key(run: Session) -> Account:
+    if LIVE not in run.keys:
+        raise Skip("no live key was given (--live-key-file)")
+    if not run.settings.spend:
+        raise Skip("nothing may be spent (--spend)")
+    return Account(run)
+
+
+def orders_and_money(run: Session) -> None:
+    account = need_live_key(run)
+    tariff, image = choose(run)
+    hooks = run.hooks = Webhooks.subscribe(run, account.call)
+    key = _ssh_key(account)
+    try:
+        _topup(account, hooks)
+        ordered = _order(account, tariff, image, key)
+        if ordered is None:
+            return
+        id, body = ordered
+        try:
+            server = account.get(f"/servers/{id}")
+            detail(run, server, id, body, LIVE)
+            _changes(account, id)
+            _renewal(account, id)
+            _address(account, id)
+            _reinstall(account, id, image)
+        finally:
+            _delete(account, id)
+    finally:
+        if key is not None:
+            _remove_key(account, key)
+
+
+def _ssh_key(account: Account) -> int | None:
+    run = account.run
+    body = {"name": f"certify-{run.id}", "public_key": f"{PUBLIC_KEY} certify"}
+    made = account.call("POST", "/ssh-keys", json_body=body)
+    if made.is_(409, "conflict"):
+        return None
+    run.status("ssh-keys.create", made, 200, 201) and run.shape("ssh-keys.create", made.data, s.SSH_KEY, made)
+    id = int(made.body.get("id") or 0)
+    run.made(f"SSH key {id}", "DELETE", f"/ssh-keys/{id}", LIVE)
+    listed = account.get("/ssh-keys")
+    known = [entry.get("id") for entry in listed.items]
+    run.expect("ssh-keys.create", id in known, "the created key is not listed", listed)
+    for entry in listed.items:
+        run.shape("ssh-keys.shape", entry, s.SSH_KEY, listed)
+    again = account.call("POST", "/ssh-keys", json_body={**body, "name": f"certify-{run.id}-2"})
+    run.reading("duplicate_ssh_key", "second" if again.ok else "conflict")
+    if again.ok and again.body.get("id") != id:
+        account.call("DELETE", f"/ssh-keys/{again.body.get('id')}")
+    return id
+
+
+def _remove_key(account: Account, id: int) -> None:
+    answer = account.call("DELETE", f"/ssh-keys/{id}")
+    if answer.ok:
+        account.run.removed(f"/ssh-keys/{id}")
+
+
+def _topup(account: Account, hooks: Webhooks | None) -> None:
+    """A top-up is an unpaid invoice; the balance stays."""
+    run, before = account.run, account.balance
+    info = account.get("/balance/topup-info").body
+    amount, gateways = f"{Decimal(info.get('min', '10.00')):.2f}", info.get("gateways") or [""]
+    body = {"amount": amount, "gateway": gateways[0]}
+    if hooks is not None:
+        hooks.receiver.answer = 500  # the first delivery fails, so that a retry can be seen
+    made = account.call("POST", "/balance/topup", json_body=body, step="topup")
+    run.status("account.topup", made, 201) and run.shape("account.topup", made.data, s.TOPUP_RESULT, made)
+    id = made.body.get("invoice_id")
+    again = account.call("POST", "/balance/topup", json_body=body, step="topup", stored=True)
+    run.same(
+        "idempotency.replay", "the invoice of a repeated top-up", again.body.get("invoice_id"), id, again
+    )
+    run.left_behind(f"unpaid top-up invoice {id}")
+    read = account.get(f"/invoices/{id}")
+    invoice(run, read.data, read)
+    for name, wanted in (("type", "topup"), ("status", "not_paid"), ("amount", amount)):
+        run.same("account.topup-invoice", name, read.body.get(name), wanted, read)
+    run.same("account.topup-invoice", "the balance after a top-up", account.balance, before, made)
+    link = account.call("POST", f"/invoices/{id}/payment-link", json_body={"gateway": gateways[-1]})
+    run.status("invoices.payment-link", link, 200)
+    run.shape("invoices.payment-link", link.data, s.PAYMENT_LINK, link)
+    bad = account.call("POST", f"/invoices/{id}/payment-link", json_body={"certify": 1})
+    run.status("invoices.payment-link", bad, 400)
+    for who, expected in (("status", "not_paid"), ("type", "topup")):
+        found = account.get(f"/invoices?limit=100&{who}={expected}")
+        others = [entry for entry in found.items if entry.get(who) != expected]
+        has = id in [entry.get("id") for entry in found.items]
+        run.expect("invoices.filters", has and not others, f"{who} does not filter", found)
+    pdf = account.get(f"/invoices/{id}/pdf")
+    run.status("invoices.pdf", pdf, 200)
+    if hooks is not None:
+        hooks.retried("invoice.created", s.INVOICE)
+
+
+def _order(
+    account: Account, tariff: dict[str, Any], image: str, key: int | None
+) -> tuple[int, dict[str, Any]] | None:
+    run = account.run
+    quoted = account.get(f"/catalog/quote?tariff_id={tariff['id']}&months=1")
+    total = Decimal(quoted.body.get("total", tariff["price_monthly"]))
+    run.may_spend(total, "an order")
+    body = {"tariff_id": tariff["id"], "os": image, "name": f"certify-{run.id}", "months": 1}
+    if key is not None:
+        body["ssh_key_ids"] = [key]
+    before = account.balance
+    run.made(f"a server named {body['name']}", "", "/servers", LIVE)
+    answer = account.call("POST", "/servers", json_body=body, step="order")
+    if not answer.ok:
+        run.removed("/servers")
+        run.status("servers.order", answer, 201, 202)
+        return None
+    after = account.balance
+    if answer.is_(202):
+        run.shape("orders.read", answer.data, s.ORDER, answer)
+        run.charged += before - after
+        id = _await_order(account, answer.body.get("invoice_id"))
+    else:
+        run.status("servers.order", answer, 201)
+        run.shape("servers.created", answer.data, s.SERVER_CREATED, answer)
+        amount = account.charged("an order", before, answer, after)
+        run.same("money.quote-is-charged", "charged", amount, total, answer)
+        id = int(answer.body.get("server", {}).get("id") or 0)
+        invoice_id = answer.body.get("invoice_id")
+        account.paid_invoice("an order", invoice_id, amount, ("vds_purchase",))
+        account.ledger("an order", "debit", amount, invoice_id)
+        order = account.get(f"/orders/{invoice_id}")
+        run.status("orders.read", order, 200) and run.shape("orders.read", order.data, s.ORDER, order)
+        for name, wanted in (("server_id", id), ("status", "active"), ("invoice_id", invoice_id)):
+            run.same("orders.read", name, order.body.get(name), wanted, order)
+    run.ordered = True
+    run.removed("/servers")
+    run.made(f"server {id}", "DELETE", f"/servers/{id}", LIVE)
+    again = account.call("POST", "/servers", json_body=body, step="order", stored=True)
+    same = again.status == answer.status and again.body.get("invoice_id") == answer.body.get("invoice_id")
+    run.expect("idempotency.replay", same, f"a repeated order answered {again.short}", again)
+    run.same("idempotency.no-second-charge", "the balance after a repetition", account.balance, after, again)
+    run.expect("idempotency.blanked", not again.body.get("root_password"), "the password is shown", again)
+    other = account.call("POST", "/servers", json_body={**body, "months": 3}, step="order")
+    run.status("idempotency.conflict", other, 409, code="idempotency_conflict")
+    run.same("idempotency.no-second-charge", "the balance after a conflict", account.balance, after, other)
+    return id, body
+
+
+def _await_order(account: Account, invoice_id: object) -> int:
+    run = account.run
+    for _ in range(POLLS):
+        order = account.get(f"/orders/{invoice_id}")
+        run.status("orders.read", order, 200)
+        if order.body.get("server_id"):
+            run.same("orders.read", "status", order.body.get("status"), "active", order)
+            return int(order.body["server_id"])
+        if order.body.get("status") in ("cancelled", "failed"):
+            raise Skip("the order did not become a server")
+        run.clock.sleep(POLL_SECONDS)
+    run.left_behind(f"order {invoice_id}, still {order.body.get('status')}")
+    raise Skip("the order was not finished in 10 minutes")
+
+
+def _changes(account: Account, id: int) -> None:
+    run, path = account.run, f"/servers/{id}"
+    change = {"notes": f"certify {run.id} changed", "name": f"certify-{run.id}-b", "auto_renew": False}
+    patched = account.call("PATCH", path, json_body=change)
+    run.status("servers.patch", patched, 200) and run.shape("servers.patch", patched.data, s.SERVER, patched)
+    read = account.get(path)
+    shown = {**read.body, "auto_renew": read.body.get("billing", {}).get("auto_renew")}
+    for name, wanted in change.items():
+        run.same("servers.patch", f"{name} after a PATCH", shown.get(name), wanted, read)
+    for action, status in (("stop", "stopped"), ("start", "active")):
+        answer = account.call("POST", f"{path}/actions/power", json_body={"action": action})
+        run.status("servers.power", answer, 202) and run.shape("servers.power", answer.data, s.POWER, answer)
+        for _ in range(POLLS):
+            read = account.get(path)
+            if read.body.get("status") == status:
+                break
+            run.clock.sleep(POLL_SECONDS)
+        run.same("servers.power-status", f"the status after {action}", read.body.get("status"), status, read)
+    for entry in account.get(f"{path}/ips").items:
+        if entry.get("primary"):
+            ptr(run, f"{path}/ips/{entry['id']}", LIVE)
+            name = f"{run.id}.certify.example.org"
+            account.call("PUT", f"{path}/ips/{entry['id']}/ptr", json_body={"domain": name})
+            listed = account.get(f"{path}/ips")
+            now = [other.get("ptr") for other in listed.items if other["id"] == entry["id"]]
+            run.same("addresses.ptr", "ptr in the list", now, [name], listed)
+    live = account.get(f"{path}/status")
+    run.status("servers.live", live, 200) and run.shape("servers.live", live.data, s.LIVE, live)
+
+
+def _renewal(account: Account, id: int) -> None:
+    run, path = account.run, f"/servers/{id}"
+    server = account.get(path)
+    due = server.body["billing"]["next_due_at"]
+    price = Decimal(server.body["billing"]["recurring_amount"])
+    run.may_spend(price, "a renewal")
+    before = account.balance
+    answer = account.call("POST", f"{path}/renew", json_body={"months": 1}, step="renewal")
+    if answer.is_(409, "conflict"):
+        run.reading("early_renewal", "last_day")
+        return
+    run.reading("early_renewal", "any_time")
+    run.status("servers.renew", answer, 200) and run.shape("servers.renew", answer.data, s.RENEWED, answer)
+    amount = account.charged("a renewal", before, answer, account.balance)
+    run.same("money.renewal", "charged", amount, price, answer)
+    account.ledger("a renewal", "debit", amount)
+    after = account.balance
+    again = account.call("POST", f"{path}/renew", json_body={"months": 1}, step="renewal", stored=True)
+    run.same("idempotency.replay", "a repeated renewal", again.data, answer.data, again)
+    run.same("idempotency.no-second-charge", "the balance after a repetition", account.balance, after, again)
+    read = account.get(path)
+    now = read.body["billing"]["next_due_at"]
+    run.same("servers.renew", "next_due_at", now, answer.body.get("next_due_at"), read)
+    run.expect("servers.renew", str(now) > str(due), f"next_due_at was {due} and is {now}", read)
+
+
+def _address(account: Account, id: int) -> None:
+    run, path = account.run, f"/servers/{id}"
+    quoted = account.get(f"{path}/ips/quote")
+    run.status("addresses.quote", quoted, 200)
+    run.shape("addresses.quote", quoted.data, s.ADDRESS_QUOTE, quoted)
+    if (quoted.body.get("max_extra_ips") or 0) <= (quoted.body.get("extra_ips") or 0):
+        return
+    price = Decimal(quoted.body.get("prorated_now", "0"))
+    run.may_spend(price, "an address")
+    known = {entry["id"] for entry in account.get(f"{path}/ips").items}
+    recurring = Decimal(account.get(path).body["billing"]["recurring_amount"])
+    before = account.balance
+    answer = account.call("POST", f"{path}/ips", step="address")
+    bought_address(run, answer, quoted)
+    if not answer.ok:
+        return
+    amount = account.charged("an address", before, answer, account.balance)
+    account.ledger("an address", "debit", amount)
+    after = account.balance
+    again = account.call("POST", f"{path}/ips", step="address", stored=True)
+    run.same("idempotency.replay", "a repeated purchase of an address", again.data, answer.data, again)
+    run.same("idempotency.no-second-charge", "the balance after a repetition", account.balance, after, again)
+    new: list[dict[str, Any]] = []
+    for _ in range(POLLS):
+        listed = account.get(f"{path}/ips")
+        new = [entry for entry in listed.items if entry["id"] not in known]
+        if new:
+            break
+        run.clock.sleep(POLL_SECONDS)
+    run.same("addresses.assigned", "the number of new addresses", len(new), 1, listed)
+    read = account.get(path)
+    now = Decimal(read.body["billing"]["recurring_amount"])
+    run.expect("addresses.recurring", now > recurring, f"recurring_amount is {now} after {recurring}", read)
+    for entry in new:
+        run.shape("addresses.shape", entry, s.ADDRESS, listed)
+        released = account.call("DELETE", f"{path}/ips/{entry['id']}")
+        run.expect("addresses.release", released.ok, f"answered {released.short}", released)
+        run.same("addresses.release", "the balance after a release", account.balance, after, released)
+        left = account.get(f"{path}/ips")
+        ids = [other["id"] for other in left.items]
+        run.expect("addresses.release", entry["id"] not in ids, "the address is still listed", left)
+
+
+def _reinstall(account: Account, id: int, image: str) -> None:
+    run = account.run
+    answer = account.call("POST", f"/servers/{id}/actions/reinstall", json_body={"os": image})
+    run.status("servers.reinstall", answer, 202)
+    run.shape("servers.reinstall", answer.data, s.REINSTALL, answer)
+    if run.hooks is not None:
+        run.hooks.expect("server.reinstalled", s.SERVER, id)
+
+
+def _delete(account: Account, id: int) -> None:
+    run, path = account.run, f"/servers/{id}"
+    quoted = account.get(f"{path}/refund-quote")
+    before = account.balance
+    answer = account.call("DELETE", path, step="deletion")
+    refund = deleted(run, answer)
+    if not answer.ok:
+        return
+    run.removed(path)
+    after = account.balance
+    said = answer.body.get("balance_after")
+    run.same("money.refund", "the balance after the refund", after, before + (refund or 0), answer)
+    run.same("money.balance-after", "balance_after of a deletion", Decimal(said or 0), after, answer)
+    close = abs(Decimal(quoted.body.get("amount", "0")) - (refund or 0)) <= Decimal("0.10")
+    run.expect("money.refund-quote", close, f"refund {refund}, quoted {quoted.body.get('amount')}", answer)
+    if refund:
+        account.ledger_of_refunds(refund)
+    again = account.call("DELETE", path, step="deletion", stored=True)
+    run.same("idempotency.replay", "a repeated deletion", again.data, answer.data, again)
+    run.same("idempotency.no-second-charge", "the balance after a repetition", account.balance, after, again)
+    gone(run, path, LIVE)
+    second = account.call("DELETE", path, step="second deletion")
+    if not second.is_(404):
+        run.status("servers.delete-twice", second, 409, code="service_state")
+
+
+def events(run: Session) -> None:
+    """What the receiver got from the order, the deletion and the registration; then the subscription ends."""
+    if run.hooks is None:
+        raise Skip("no receiver was given (--webhook-url), or nothing was ordered")
+    run.hooks.finish()
+
+
+def domain(run: Session) -> None:
+    account = need_live_key(run)
+    name = run.settings.domain
+    if not name:
+        raise Skip("no name was given (--domain)")
+    tld = name.partition(".")[2]
+    zones = [zone for zone in run.get("/catalog/zones", LIVE).items if zone["tld"].strip(".") == tld]
+    if not zones:
+        raise Skip(f"the catalog has no zone {tld}")
+    price = Decimal(zones[0]["price_register"])
+    run.may_spend(price, "a registration")
+    before = account.balance
+    body = {"name": name, "years": 1, "privacy": False}
+    answer = account.call("POST", "/domains", json_body=body, step=f"domain {name}")
+    registered(run, answer, zones[0])
+    if not answer.ok:
+        return
+    run.left_behind(f"domain {name}")
+    amount = account.charged("a registration", before, answer, account.balance)
+    account.ledger("a registration", "debit", amount)
+    again = account.call("POST", "/domains", json_body=body, step=f"domain {name}", stored=True)
+    run.same("idempotency.replay", "a repeated registration", again.data, answer.data, again)
+    spent = before - account.balance
+    run.same("idempotency.no-second-charge", "the balance after a repetition", spent, amount, again)
+    second = account.call("POST", "/domains", json_body=body, step=f"second domain {name}")
+    words = f"answered {second.short}, not domain_exists"
+    run.expect("domains.exists", second.is_(409, "domain_exists"), words, second)
+    availability = account.get(f"/domains/availability?name={name}")
+    run.same("domains.taken", "available", availability.body.get("available"), False, availability)
+    run.same("domains.taken", "reason", availability.body.get("reason"), "taken", availability)
+    if run.hooks is not None and answer.is_(201):
+        run.hooks.expect("domain.registered", s.DOMAIN)
+    listed = account.get("/domains?limit=100")
+    found = [entry for entry in listed.items if entry.get("name") == name]
+    run.expect("domains.list", found, "the registered domain is not listed", listed)
+    if found:
+        _one_domain(account, found[0]["id"], zones[0])
+
+
+def _one_domain(account: Account, id: int, zone: dict[str, Any]) -> None:
+    run, path = account.run, f"/domains/{id}"
+    read = account.get(path)
+    run.status("domains.read", read, 200) and run.shape("domains.shape", read.data, s.DOMAIN, read)
+    run.same("domains.defaults", "auto_renew", read.body.get("auto_renew"), False, read)
+    servers = ["ns1.certify.example.org", "ns2.certify.example.org"]
+    changed = account.call("PUT", f"{path}/nameservers", json_body={"nameservers": servers})
+    run.status("domains.nameservers", changed, 200)
+    now = sorted(account.get(path).body.get("nameservers") or [])
+    run.same("domains.nameservers", "the name servers", now, servers, changed)
+    for bad in (servers[:1], [servers[0]] * 2, [f"ns{n}.certify.example.org" for n in range(5)]):
+        answer = account.call("PUT", f"{path}/nameservers", json_body={"nameservers": bad})
+        run.status("domains.nameserver-bounds", answer, 400)
+    for renews in (True, False):
+        patched = account.call("PATCH", path, json_body={"auto_renew": renews})
+        run.status("domains.patch", patched, 200)
+        run.same("domains.patch", "auto_renew", patched.body.get("auto_renew"), renews, patched)
+    for bad_years in (0, 11):
+        step = f"domain {id} {bad_years} years"
+        answer = account.call("POST", f"{path}/renew", json_body={"years": bad_years}, step=step)
+        run.status("domains.renew-bounds", answer, 400)
+    price, due = Decimal(read.body["price_renew"]), read.body.get("expires_at")
+    run.may_spend(price, "the renewal of a domain")
+    before = account.balance
+    answer = account.call("POST", f"{path}/renew", json_body={"years": 1}, step=f"domain {id} renewal")
+    if answer.is_(409, "conflict"):
+        run.reading("early_renewal", "last_day")
+        return
+    run.status("domains.renew", answer, 200, 202)
+    status = answer.body.get("status")
+    run.expect(
+        "domains.renew", status in ("renewed", "pending_sync", "pending"), f"status is {status}", answer
+    )
+    amount = account.charged("the renewal of a domain", before, answer, account.balance)
+    run.same("money.domain", "charged for a renewal", amount, price, answer)
+    if status == "renewed":
+        later = account.get(path)
+        until = later.body.get("expires_at")
+        run.expect("domains.renew", str(until) > str(due), f"expires_at was {due} and is {until}", later)
+    absent = account.call("POST", f"/domains/{ABSENT}/renew", json_body={"years": 1}, step="no domain")
+    run.status("errors.not-found", absent, 404, code="not_found")

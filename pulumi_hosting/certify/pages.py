@@ -1,0 +1,159 @@
+"""Pages of lists, and the limits, which come last: they use up the windows."""
+
+from typing import Any
+
+from pulumi_hosting.certify import shapes as s
+from pulumi_hosting.certify.answers import Answer
+from pulumi_hosting.certify.operations import PAGED
+from pulumi_hosting.certify.sandbox import choose
+from pulumi_hosting.certify.session import LIMITS, TEST, Session, Skip
+
+SERVERS = 3
+PAGES = 6
+FLOOD = 150
+"""A limit above this is not tried."""
+
+
+def paging(run: Session) -> None:
+    ids = _servers(run) if TEST in run.keys else []
+    try:
+        for path in PAGED:
+            _bounds(run, path)
+            _walk(run, path, run.reader)
+        if ids:
+            walked = _walk(run, "/servers", TEST)
+            found = [entry["id"] for entry in walked if entry.get("id") in ids]
+            run.same("pages.newest-first", "sandbox servers", found, ids[::-1], run.get("/servers?limit=3"))
+    finally:
+        for number, id in enumerate(ids):
+            if run.call("DELETE", f"/servers/{id}", TEST, step=f"page {number} deletion").ok:
+                run.removed(f"/servers/{id}")
+
+
+def _servers(run: Session) -> list[int]:
+    """Sandbox servers, so that there is something to walk."""
+    tariff, image = choose(run)
+    ids = []
+    for number in range(SERVERS):
+        body = {"tariff_id": tariff["id"], "os": image, "name": f"certify-{run.id}-{number}", "months": 1}
+        made = run.call("POST", "/servers", TEST, json_body=body, step=f"page {number}")
+        if made.ok:
+            ids.append(int(made.body["server"]["id"]))
+            run.made(f"sandbox server {ids[-1]}", "DELETE", f"/servers/{ids[-1]}", TEST)
+        run.clock.sleep(1)
+    return ids
+
+
+def _bounds(run: Session, path: str) -> None:
+    for limit in ("0", "101", "-1", "certify"):
+        run.status("pages.limit", run.get(f"{path}?limit={limit}", run.reader), 400)
+    run.status("pages.limit", run.get(f"{path}?limit=100", run.reader), 200)
+    first = run.get(path, run.reader)
+    run.expect("pages.limit", len(first.items) <= 50, f"{len(first.items)} without a limit, not 50", first)
+    run.shape("pages.shape", first.data, s.PAGE, first)
+    for cursor in ("certify", "e30", "AAAA.BBBB"):
+        answer = run.get(f"{path}?cursor={cursor}", run.reader)
+        run.status("pages.cursor", answer, 400, code="invalid_cursor")
+
+
+def _walk(run: Session, path: str, who: str) -> list[dict[str, Any]]:
+    """The first pages of one object each, compared with one large page."""
+    whole = run.get(f"{path}?limit=100", who)
+    found: list[dict[str, Any]] = []
+    cursor: str | None = None
+    page: Answer | None = None
+    while True:
+        page = run.get(f"{path}?limit=1" + (f"&cursor={cursor}" if cursor else ""), who)
+        run.status("pages.shape", page, 200) and run.shape("pages.shape", page.data, s.PAGE, page)
+        run.expect("pages.limit", len(page.items) <= 1, f"{len(page.items)} with limit=1", page)
+        found += page.items
+        if not cursor and page.body.get("next_cursor"):
+            _bound_cursor(run, path, str(page.body["next_cursor"]), who)
+        cursor = page.body.get("next_cursor")
+        if not cursor or len(found) >= PAGES:
+            break
+    ids = [entry.get("id", entry.get("invoice_id")) for entry in found]
+    all_ids = [entry.get("id", entry.get("invoice_id")) for entry in whole.items]
+    run.same("pages.no-gaps", f"{path} page by page", ids, all_ids[: len(ids)], page)
+    run.expect("pages.no-gaps", len(set(ids)) == len(ids), f"{path} has one twice", page)
+    if not cursor:
+        run.same("pages.last", f"the number in {path}", len(ids), len(all_ids), page)
+    times = [str(entry["created_at"]) for entry in whole.items if entry.get("created_at")]
+    run.expect("pages.newest-first", times == sorted(times, reverse=True), f"{path}: not in order", whole)
+    return found
+
+
+FILTERS = {
+    "/servers": "status=active",
+    "/invoices": "status=paid",
+    "/transactions": "direction=debit",
+    "/orders": "",
+    "/domains": "status=active",
+}
+
+
+def _bound_cursor(run: Session, path: str, cursor: str, who: str) -> None:
+    middle = len(cursor) // 2
+    changed = cursor[:middle] + ("A" if cursor[middle] != "A" else "B") + cursor[middle + 1 :]
+    answer = run.get(f"{path}?limit=1&cursor={changed}", who)
+    run.status("pages.cursor", answer, 400, code="invalid_cursor")
+    if FILTERS[path]:
+        answer = run.get(f"{path}?limit=1&{FILTERS[path]}&cursor={cursor}", who)
+        run.status("pages.cursor-filters", answer, 400, code="invalid_cursor")
+
+
+def limits(run: Session) -> None:
+    """Use up a window of each bucket: with the test key, which disturbs nobody."""
+    if TEST not in run.keys:
+        raise Skip("no test key was given")
+    tariffs = run.get("/catalog/tariffs").items
+    if tariffs:
+        _flood(run, True, f"/catalog/quote?tariff_id={tariffs[0]['id']}&months=1")
+        run.status("limits.separate", run.get("/me", flood=True), 200)
+    _flood(run, False, "/me")
+    for who in run.keys:
+        if who != TEST:
+            run.status("limits.per-key", run.get("/me", who, flood=True), 200)
+    refused = None
+    for _ in range(45):
+        answer = run.get(
+            "/me", None, headers={"Authorization": "Bearer vk_test_certify_no_such_key"}, flood=True
+        )
+        if answer.status != 401:
+            refused = answer
+            break
+    run.expect(
+        "limits.invalid-keys",
+        refused is not None and refused.is_(429, "rate_limited"),
+        "45 requests with an invalid key were not limited",
+        answer,
+    )
+
+
+def _flood(run: Session, bucket: bool, path: str) -> None:
+    name, check = ("expensive", "limits.expensive") if bucket else ("normal", "limits.normal")
+    limit = run.limits.get((TEST, bucket), LIMITS[bucket])
+    if limit > FLOOD:
+        return
+    run.clock.sleep(61)
+    passed = 0
+    for _ in range(limit + 1):
+        answer = run.get(path, flood=True)
+        if answer.status == 429:
+            break
+        passed += 1
+    # A window can end on the way: then more are allowed.
+    reached = answer.status == 429
+    words = f"{passed} requests were answered in the {name} bucket, not {limit}"
+    run.expect(check, reached and passed == limit, words, answer)
+    if not reached:
+        return
+    run.status("limits.refusal", answer, 429, code="rate_limited")
+    details = answer.error.get("details", {})
+    run.same("limits.refusal", "details.bucket", details.get("bucket", name), name, answer)
+    run.same("limits.refusal", "details.limit", details.get("limit", limit), limit, answer)
+    wait = answer.headers.get("retry-after", "")
+    if run.expect("limits.retry-after", wait.isdigit() and 0 < int(wait) <= 61, f"it is {wait!r}", answer):
+        run.clock.sleep(int(wait) + 1)
+        again = run.get(path, flood=True)
+        run.status("limits.window", again, 200)

@@ -1,0 +1,395 @@
+"""What can be read: description, account, money, invoices, catalog, objects; keys and scopes."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+from urllib.parse import quote
+
+from pulumi_hosting.certify import shapes as s
+from pulumi_hosting.certify.answers import Answer
+from pulumi_hosting.certify.operations import KEYED, SCOPED, WEBHOOKS, is_expensive
+from pulumi_hosting.certify.session import LIVE, NARROW, TEST, Session, Skip
+
+ABSENT = 999_999_999_999
+"""The id of an object that no account has."""
+_TOO_LONG = "a" * 100
+
+
+def meta(run: Session) -> None:
+    health = run.get("/health", None)
+    run.status("meta.health", health, 200) and run.shape("meta.health", health.data, s.HEALTH, health)
+    run.same("meta.version", "version of /health", health.body.get("version"), "1", health)
+    in_path = run.settings.base_url.rstrip("/").endswith("/v1")
+    run.expect("meta.version", in_path, "the base URL does not end in /v1")
+    _description(run)
+    me = run.get("/me", run.reader)
+    run.status("meta.me", me, 200) and run.shape("meta.me", me.data, s.ME, me)
+    for who, key in run.keys.items():
+        if who in (TEST, LIVE):
+            run.expect("auth.prefix", key.startswith(f"vk_{who}_"), f"the {who} key starts otherwise")
+    _request_ids(run)
+    _callers(run)
+
+
+def _description(run: Session) -> None:
+    answer = run.get("/openapi.json", None)
+    document = answer.body
+    run.status("meta.openapi", answer, 200)
+    version = str(document.get("openapi"))
+    run.expect("meta.openapi", version.startswith("3.1"), f"openapi is {version}, not 3.1", answer)
+    run.expect("meta.openapi", answer.headers.get("cache-control"), "there is no Cache-Control", answer)
+    run.same("meta.openapi", "info.version", document.get("info", {}).get("version"), "1.0.0", answer)
+    paths = document.get("paths")
+    described = {
+        f"{method.upper()} {_with_ids(path)}": operation
+        for path, operations in (paths if isinstance(paths, dict) else {}).items()
+        for method, operation in operations.items()
+        if isinstance(operation, dict)
+    }
+    for call, scope in {**SCOPED, **dict.fromkeys(WEBHOOKS, "webhooks:manage")}.items():
+        operation: Mapping[str, Any] = described.get(call, {})
+        if not run.expect("meta.metadata", operation, f"{call} is not described"):
+            continue
+        has = operation.get("x-scopes")
+        run.expect("meta.metadata", has == [scope], f"x-scopes of {call} is {has}, not {[scope]}")
+        keyed = bool(operation.get("x-idempotent"))
+        run.expect("meta.metadata", keyed == (call in KEYED), f"x-idempotent of {call} is {keyed}")
+        if (expensive := is_expensive(call)) is not None:
+            flag = bool(operation.get("x-expensive"))
+            run.expect("meta.metadata", flag == expensive, f"x-expensive of {call} is {flag}")
+        mode, wanted = operation.get("x-sandbox"), _mode(call)
+        run.expect("meta.metadata", mode == wanted, f"x-sandbox of {call} is {mode}, not {wanted}")
+
+
+def _with_ids(path: str) -> str:
+    return "/".join("1" if part.startswith("{") else part for part in path.split("/"))
+
+
+def _mode(call: str) -> str:
+    return "forbidden" if "/webhooks" in call else "real" if call.startswith("GET ") else "fake"
+
+
+def _request_ids(run: Session) -> None:
+    check = "http.own-request-id"
+    for sent, expected in (
+        ("certify_1.a:B-2", "certify_1.a:B-2"),
+        ("certify/1 (2)", "certify12"),
+        (_TOO_LONG, _TOO_LONG[:64]),
+    ):
+        answer = run.get("/me", run.reader, headers={"X-Request-ID": sent})
+        run.same(check, f"X-Request-ID for {sent!r}", answer.headers.get("x-request-id"), expected, answer)
+    answer = run.get("/me", run.reader, headers={"X-Request-ID": "/// ()"})
+    own = answer.headers.get("x-request-id", "")
+    run.expect(check, own and "/" not in own, "no X-Request-ID is generated if nothing remains", answer)
+    other = run.get("/me", run.reader).headers.get("x-request-id")
+    run.expect(check, other != own, "two answers have the same generated X-Request-ID", answer)
+
+
+def _callers(run: Session) -> None:
+    for path in ("/me", "/account", "/servers"):
+        run.status("auth.required", run.get(path, None), 401, code="invalid_token")
+    for sent in ("vk_live_certify_no_such_key", "vk_test_certify_no_such_key"):
+        answer = run.get("/me", None, headers={"Authorization": f"Bearer {sent}"})
+        run.status("auth.required", answer, 401, code="invalid_token")
+    for path in ("/invoices", "/servers", "/domains", "/orders", "/catalog/tariffs"):
+        answer = run.get(f"{path}/{ABSENT}", run.reader)
+        run.status("errors.not-found", answer, 404, code="not_found")
+    run.status("errors.not-found", run.get("/certify/no-such-path", run.reader), 404)
+    run.status("errors.method", run.call("PUT", "/balance", run.reader, json_body={}), 405)
+
+
+def account(run: Session) -> None:
+    answer = run.get("/account", run.reader)
+    run.status("account.account", answer, 200)
+    run.shape("account.account", answer.data, s.ACCOUNT, answer)
+    balance = run.get("/balance", run.reader)
+    run.status("account.balance", balance, 200)
+    if run.shape("account.balance", balance.data, s.BALANCE, balance):
+        found, due = (Decimal(balance.body[name]) for name in ("balance", "upcoming_7d"))
+        low = balance.body["low_balance"]
+        run.same("account.low-balance", f"low_balance with {found} and {due} due", low, found < due, balance)
+        known = answer.body.get("currency")
+        run.same("money.currency", "currency of the balance", balance.body["currency"], known, balance)
+    info = run.get("/balance/topup-info", run.reader)
+    run.status("account.topup-info", info, 200)
+    run.shape("account.topup-info", info.data, s.TOPUP_INFO, info)
+    _transactions(run)
+    _invoices(run)
+
+
+def _transactions(run: Session) -> None:
+    answer = run.get("/transactions?limit=100", run.reader)
+    run.status("account.transactions", answer, 200)
+    run.shape("account.transactions", answer.data, s.PAGE, answer)
+    for entry in answer.items:
+        run.shape("account.transactions", entry, s.TRANSACTION, answer)
+        if entry.get("type") != "adjustment":
+            signed = str(entry.get("amount")).startswith("-")
+            run.expect("account.transactions", not signed, "the amount of a transaction is signed", answer)
+    for direction in ("credit", "debit"):
+        found = run.get(f"/transactions?limit=100&direction={direction}", run.reader)
+        others = [entry for entry in found.items if entry.get("direction") != direction]
+        run.expect("account.transaction-filters", found.ok and not others, "direction does not filter", found)
+    times = [str(entry.get("created_at")) for entry in answer.items]
+    if times and all(map(s.is_time, times)):
+        _times(run, sorted(times, key=_moment)[len(times) // 2], answer)
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def _times(run: Session, text: str, every: Answer) -> None:
+    """``since`` is inclusive; both take ``Z`` or an offset."""
+    moment = _moment(text)
+    last = moment + timedelta(seconds=1)
+    elsewhere = timezone(timedelta(hours=3))
+    wanted = {entry.get("id") for entry in every.items if moment <= _moment(entry["created_at"])}
+    forms = (text, moment.astimezone(elsewhere).isoformat())
+    for form in forms:
+        found = run.get(f"/transactions?limit=100&since={quote(form)}", run.reader)
+        ids = {entry.get("id") for entry in found.items}
+        run.expect("account.transaction-filters", wanted <= ids, f"since={form} leaves some out", found)
+        early = [entry for entry in found.items if _moment(entry["created_at"]) < moment]
+        run.expect("account.transaction-filters", not early, f"since={form} has earlier ones", found)
+    form = last.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    found = run.get(f"/transactions?limit=100&until={form}", run.reader)
+    late = [entry for entry in found.items if _moment(entry["created_at"]) > last]
+    run.expect("account.transaction-filters", found.ok and not late, "until has later ones", found)
+
+
+def _invoices(run: Session) -> None:
+    answer = run.get("/invoices?limit=100", run.reader)
+    run.status("invoices.list", answer, 200)
+    run.shape("invoices.list", answer.data, s.PAGE, answer)
+    for entry in answer.items:
+        invoice(run, entry, answer)
+    for name, value in {(name, entry.get(name)) for entry in answer.items for name in ("status", "type")}:
+        found = run.get(f"/invoices?limit=100&{name}={value}", run.reader)
+        others = [entry for entry in found.items if entry.get(name) != value]
+        run.expect("invoices.filters", found.items and not others, f"{name} does not filter", found)
+    for name in ("status", "type"):
+        run.status("invoices.filters", run.get(f"/invoices?{name}=certify", run.reader), 400)
+    if answer.items:
+        read_invoice(run, answer.items[0].get("id"), run.reader)
+
+
+def invoice(run: Session, value: object, answer: Answer) -> None:
+    run.shape("invoices.shape", value, s.INVOICE, answer)
+    if isinstance(value, dict) and value.get("status") in ("paid", "not_paid"):
+        paid = value.get("paid_at")
+        holds = (paid is not None) == (value["status"] == "paid") and paid != ""
+        run.expect("invoices.shape", holds, f"paid_at is {paid!r} of an invoice {value['status']}", answer)
+
+
+def read_invoice(run: Session, id: object, who: str) -> Answer:
+    """One invoice and its PDF."""
+    answer = run.get(f"/invoices/{id}", who)
+    run.status("invoices.read", answer, 200)
+    invoice(run, answer.data, answer)
+    run.same("invoices.read", "id", answer.body.get("id"), id, answer)
+    run.expect("invoices.read", answer.body.get("pdf_url"), "there is no pdf_url", answer)
+    pdf = run.get(f"/invoices/{id}/pdf", who)
+    kind, shown = pdf.headers.get("content-type", ""), pdf.headers.get("content-disposition", "")
+    is_pdf = pdf.status == 200 and kind.startswith("application/pdf") and pdf.content.startswith(b"%PDF")
+    run.expect("invoices.pdf", is_pdf, f"no PDF but {kind}", pdf)
+    run.expect("invoices.pdf", shown.startswith("attachment"), f"Content-Disposition is {shown!r}", pdf)
+    return answer
+
+
+# --- catalog ------------------------------------------------------------------------------------------------
+
+
+def catalog(run: Session) -> None:
+    tariffs = whole(run, "/catalog/tariffs")
+    for entry in tariffs.items:
+        run.shape("catalog.tariffs", entry, s.TARIFF, tariffs)
+    if not tariffs.items:
+        raise Skip("the catalog has no tariffs")
+    first = tariffs.items[0]
+    one = run.get(f"/catalog/tariffs/{first['id']}", run.reader)
+    run.status("catalog.tariffs", one, 200)
+    run.shape("catalog.tariffs", one.data, s.TARIFF, one)
+    location_id = first["location"].get("id")
+    if isinstance(location_id, int):
+        found = run.get(f"/catalog/tariffs?location_id={location_id}", run.reader)
+        ids = {entry["id"] for entry in found.items}
+        wanted = {entry["id"] for entry in tariffs.items if entry["location"].get("id") == location_id}
+        run.same("catalog.tariff-filter", "tariffs of a location", ids, wanted, found)
+    run.status("catalog.tariff-filter", run.get("/catalog/tariffs?location_id=0", run.reader), 400)
+    locations = whole(run, "/catalog/locations")
+    codes = {entry.get("code") for entry in locations.items}
+    known = {entry["location"]["code"] for entry in tariffs.items}
+    run.expect("catalog.locations", known <= codes, f"the codes are {codes}, not {known}", locations)
+    _images(run, tariffs)
+    zones = whole(run, "/catalog/zones")
+    for entry in zones.items:
+        run.shape("catalog.zones", entry, s.ZONE, zones)
+        years = entry.get("min_years", 1), entry.get("max_years", 1)
+        run.expect("catalog.zones", 1 <= years[0] <= years[1], f"years are {years}", zones)
+    _quotes(run, tariffs.items)
+
+
+def whole(run: Session, path: str, who: str | None = None) -> Answer:
+    """A short list, which comes whole."""
+    answer = run.get(path, who or run.reader)
+    run.status("pages.whole", answer, 200)
+    is_list = isinstance(answer.body.get("data"), list)
+    run.expect("pages.whole", is_list and not answer.body.get("next_cursor"), "it is not whole", answer)
+    return answer
+
+
+def _images(run: Session, tariffs: Answer) -> None:
+    images = whole(run, "/catalog/os")
+    slugs = {entry.get("slug") for entry in images.items}
+    run.expect("catalog.os", slugs and all(slugs), "an image has no slug", images)
+    for entry in tariffs.items:
+        if entry.get("excluded_os") or entry is tariffs.items[0]:
+            found = run.get(f"/catalog/os?tariff_id={entry['id']}", run.reader)
+            wanted = slugs - set(entry.get("excluded_os") or ())
+            left = {image.get("slug") for image in found.items}
+            run.same("catalog.os-filter", f"images of tariff {entry['id']}", left, wanted, found)
+    run.status("catalog.os-filter", run.get("/catalog/os?tariff_id=0", run.reader), 400)
+
+
+def _quotes(run: Session, tariffs: list[dict[str, Any]]) -> None:
+    balance = Decimal(run.get("/balance", run.reader).body.get("balance", "0"))
+    tariff = tariffs[0]
+    for months in (1, 12):
+        answer = run.get(f"/catalog/quote?tariff_id={tariff['id']}&months={months}", run.reader)
+        run.status("catalog.quote", answer, 200)
+        if run.shape("catalog.quote", answer.data, s.QUOTE, answer):
+            total, short = Decimal(answer.body["total"]), Decimal(answer.body["shortfall"])
+            enough = answer.body["balance_sufficient"]
+            run.same("catalog.quote-balance", "balance_sufficient", enough, balance >= total, answer)
+            run.same("catalog.quote-balance", "shortfall", short, max(Decimal(0), total - balance), answer)
+            most = Decimal(tariff["price_monthly"]) * months
+            fits = 0 < total <= most
+            run.expect("catalog.quote", fits, f"{months} months cost {total}, a month {most}", answer)
+    hourly = [entry for entry in tariffs if entry.get("hourly_available")]
+    if hourly:
+        answer = run.get(f"/catalog/quote?tariff_id={hourly[0]['id']}&hours=720", run.reader)
+        run.status("catalog.quote", answer, 200)
+        top = 2160
+        answer = run.get(f"/catalog/quote?tariff_id={hourly[0]['id']}&hours={top + 1}", run.reader)
+        run.status("catalog.quote-bounds", answer, 400)
+    base = f"/catalog/quote?tariff_id={tariff['id']}"
+    for bad in (
+        f"{base}&months=2",
+        f"{base}&months=1&hours=1",
+        f"{base}&hours=0",
+        f"{base}&months=1&promo_code={'A' * 65}",
+        "/catalog/quote?months=1",
+        "/catalog/quote?tariff_id=0&months=1",
+    ):
+        run.status("catalog.quote-bounds", run.get(bad, run.reader), 400)
+    absent = run.get(f"/catalog/quote?tariff_id={ABSENT}&months=1", run.reader)
+    run.status("catalog.quote-unknown", absent, 404, code="not_found")
+
+
+# --- objects ------------------------------------------------------------------------------------------------
+
+
+def objects(run: Session) -> None:
+    servers = run.get("/servers?limit=100", run.reader)
+    run.status("servers.list", servers, 200)
+    run.shape("servers.list", servers.data, s.PAGE, servers)
+    for entry in servers.items:
+        run.shape("servers.shape", entry, s.SERVER, servers)
+    run.status("servers.filters", run.get("/servers?status=certify", run.reader), 400)
+    run.status("servers.filters", run.get(f"/servers?ip={'1' * 46}", run.reader), 400)
+    orders = run.get("/orders", run.reader)
+    run.status("orders.list", orders, 200) and run.shape("orders.list", orders.data, s.PAGE, orders)
+    for entry in orders.items:
+        run.shape("orders.list", entry, s.ORDER, orders)
+    keys = whole(run, "/ssh-keys")
+    for entry in keys.items:
+        run.shape("ssh-keys.shape", entry, s.SSH_KEY, keys)
+    domains = run.get("/domains?limit=100", run.reader)
+    run.status("domains.list", domains, 200) and run.shape("domains.list", domains.data, s.PAGE, domains)
+    for entry in domains.items:
+        run.shape("domains.shape", entry, s.DOMAIN, domains)
+        run.status("domains.read", run.get(f"/domains/{entry['id']}", run.reader), 200)
+    run.status("domains.list", run.get("/domains?status=certify", run.reader), 400)
+    _availability(run)
+    _api_keys(run)
+    if TEST in run.keys:
+        for call in WEBHOOKS:
+            method, _, path = call.partition(" ")
+            body: object = {} if method in ("POST", "PATCH") else None
+            answer = run.call(method, path, TEST, json_body=body)
+            run.status("sandbox.webhooks", answer, 403, code="sandbox_not_supported")
+
+
+def _availability(run: Session) -> None:
+    zones = run.get("/catalog/zones", run.reader).items
+    if not zones:
+        raise Skip("the catalog has no zones")
+    zone = zones[0]
+    name = f"certify-{run.id}.{zone['tld'].strip('.')}"
+    answer = run.get(f"/domains/availability?name={name}", run.reader)
+    run.status("domains.availability", answer, 200)
+    if run.shape("domains.availability", answer.data, s.AVAILABILITY, answer):
+        run.expect("domains.availability", answer.body["available"], "a free name is not available", answer)
+        price = zone.get("price_register")
+        found = answer.body["price_register"]
+        run.same("domains.availability", "price_register", found, price, answer)
+    for wrong, reason in (
+        (f"certify-{run.id}.nosuchzone", "unsupported_tld"),
+        (f"-.{zone['tld'].strip('.')}", "invalid"),
+    ):
+        answer = run.get(f"/domains/availability?name={wrong}", run.reader)
+        if answer.status != 400:
+            run.shape("domains.availability", answer.data, s.AVAILABILITY, answer)
+            run.same("domains.availability", f"reason of {wrong}", answer.body.get("reason"), reason, answer)
+    forms = [f"bücher-{run.id}.{zone['tld'].strip('.')}"]
+    forms.append(forms[0].encode("idna").decode())
+    both = [run.get(f"/domains/availability?name={quote(form)}", run.reader) for form in forms]
+    same = both[0].status == both[1].status and both[0].body.get("available") == both[1].body.get("available")
+    run.expect("domains.availability-idn", same, "Unicode and punycode are answered differently", both[0])
+
+
+def _api_keys(run: Session) -> None:
+    keys = whole(run, "/keys")
+    run.status("keys.list", keys, 200)
+    for entry in keys.items:
+        run.shape("keys.list", entry, s.KEY, keys)
+    for who in run.keys:
+        me = run.get("/me", who).body
+        own = me.get("key", {}).get("id")
+        listed = own in [entry.get("id") for entry in keys.items]
+        run.expect("keys.list", listed, f"the {who} key is not in the list", keys)
+        answer = run.get(f"/keys/{own}", who)
+        if answer.status != 403:  # a deployment may ask for a scope
+            run.status("keys.read", answer, 200)
+            run.same("keys.read", "id", answer.body.get("id"), own, answer)
+        for is_expensive_bucket, name in ((False, "rate_per_minute"), (True, "rate_expensive_per_minute")):
+            if isinstance(limit := answer.body.get(name), int):
+                run.limits[who, is_expensive_bucket] = limit
+
+
+def scopes(run: Session) -> None:
+    """Every operation whose scope the narrow key lacks."""
+    if NARROW not in run.keys:
+        raise Skip("no key that lacks scopes was given (--narrow-key-file)")
+    me = run.get("/me", NARROW)
+    run.status("scopes.any-key", me, 200)
+    run.status("scopes.any-key", run.get("/catalog/locations", NARROW), 200)
+    has = me.body.get("scopes") or []
+    is_live = run.keys[NARROW].startswith("vk_live_")
+    operations = {**SCOPED, **(dict.fromkeys(WEBHOOKS, "webhooks:manage") if is_live else {})}
+    for call, scope in operations.items():
+        method, _, path = call.partition(" ")
+        if scope in has:
+            if call in ("GET /account", "GET /balance", "GET /servers", "GET /domains", "GET /keys"):
+                run.status("scopes.any-key", run.get(path, NARROW), 200)
+            continue
+        check = f"scopes.{scope.replace(':', '-')}"
+        body: object = {} if method in ("POST", "PUT", "PATCH") else None
+        path = path.replace("/1", f"/{ABSENT}")
+        answer = run.call(method, path, NARROW, json_body=body, step=f"scope {call}")
+        run.status(check, answer, 403, code="insufficient_scope")
+        required = answer.error.get("details", {}).get("required")
+        words = f"details.required is {required}, not {[scope]}"
+        run.expect("scopes.required", required == [scope], words, answer)

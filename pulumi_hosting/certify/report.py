@@ -1,0 +1,93 @@
+"""The result of a run, for people, as JSON and as JUnit."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+from xml.etree import ElementTree
+
+OK, DEPARTURE, NOT_CHECKED = "ok", "departure", "not checked"
+
+
+@dataclass(slots=True)
+class Result:
+    """``verdict``: ``ok``, ``departure`` or ``not checked``; ``detail`` says what differs, or why it was not
+    checked. ``request`` and ``answer`` are the last ones seen, secrets masked.
+    """
+
+    check: str
+    sentences: tuple[str, ...]
+    cost: str
+    verdict: str = NOT_CHECKED
+    detail: str = ""
+    request: str = ""
+    answer: str = ""
+
+
+@dataclass(slots=True)
+class Report:
+    """``profile``: what the deployment does where the document leaves a choice. ``left_behind``: objects that
+    the run made and could not remove. ``unfinished``: why the run stopped, if it did.
+    """
+
+    results: list[Result] = field(default_factory=list)
+    profile: dict[str, Any] = field(default_factory=dict)
+    left_behind: list[str] = field(default_factory=list)
+    requests: int = 0
+    charged: str = "0.00"
+    unfinished: str = ""
+
+    @property
+    def departures(self) -> list[Result]:
+        return [result for result in self.results if result.verdict == DEPARTURE]
+
+    @property
+    def finished(self) -> bool:
+        return not self.unfinished
+
+    @property
+    def exit_code(self) -> int:
+        """0 without a departure, 7 with one, 1 when the run was not finished."""
+        return 7 if self.departures else 0 if self.finished else 1
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        return Counter(result.verdict for result in self.results)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {**asdict(self), "exit_code": self.exit_code, "counts": dict(self.counts)}
+
+    def text(self) -> str:
+        lines = []
+        for result in self.departures:
+            lines += [f"departure {result.check}: {result.detail}", f"  costs users: {result.cost}"]
+            lines += [f"  the document: {text}" for text in result.sentences]
+            lines += [f"  {line}" for line in (result.request, result.answer) if line]
+        if skipped := [result for result in self.results if result.verdict == NOT_CHECKED]:
+            lines += ["", "not checked:", *(f"  {result.check}: {result.detail}" for result in skipped)]
+        if self.left_behind:
+            lines += ["", "left behind:", *(f"  {thing}" for thing in self.left_behind)]
+        if self.unfinished:
+            lines += ["", f"not finished: {self.unfinished}"]
+        counts = ", ".join(f"{self.counts.get(name, 0)} {name}" for name in (OK, DEPARTURE, NOT_CHECKED))
+        return "\n".join([*lines, "", f"{counts}; {self.requests} requests, {self.charged} charged"]).strip()
+
+    def junit(self) -> str:
+        """One test case for each check; a departure is a failure."""
+        suite = ElementTree.Element("testsuite", name="pulumi-hosting certify")
+        suite.attrib |= {"tests": str(len(self.results)), "failures": str(len(self.departures))}
+        suite.attrib["skipped"] = str(self.counts.get(NOT_CHECKED, 0))
+        suite.attrib["errors"] = "0" if self.finished else "1"
+        for result in self.results:
+            area, _, name = result.check.partition(".")
+            case = ElementTree.SubElement(suite, "testcase", classname=f"certify.{area}", name=name)
+            if result.verdict == DEPARTURE:
+                failure = ElementTree.SubElement(case, "failure", message=result.detail)
+                failure.text = "\n".join((result.cost, *result.sentences, result.request, result.answer))
+            elif result.verdict == NOT_CHECKED:
+                ElementTree.SubElement(case, "skipped", message=result.detail)
+        if self.unfinished:
+            case = ElementTree.SubElement(suite, "testcase", classname="certify", name="the run")
+            ElementTree.SubElement(case, "error", message=self.unfinished)
+        return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)

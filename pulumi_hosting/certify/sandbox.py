@@ -1,0 +1,529 @@
+"""What a test key simulates: a server from its order to its deletion, other writes, and refused requests."""
+
+import json
+from decimal import Decimal
+from typing import Any
+
+from pulumi_hosting.certify import shapes as s
+from pulumi_hosting.certify.answers import Answer
+from pulumi_hosting.certify.operations import KEYED
+from pulumi_hosting.certify.reads import ABSENT, whole
+from pulumi_hosting.certify.session import LIVE, TEST, Session, Skip
+
+SANDBOX_IDS = 9_000_000_000
+PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHsfB1y0fXZ0m0oH0w5nq3t3v9f2dN8mQK4h1XW0qEpR"
+
+
+def need_test_key(run: Session) -> None:
+    if TEST not in run.keys:
+        raise Skip("no test key was given")
+
+
+def choose(run: Session) -> tuple[dict[str, Any], str]:
+    """The cheapest tariff that can be ordered and refunded, and an image for it."""
+    tariffs = run.get("/catalog/tariffs", run.reader).items
+    sold = [entry for entry in tariffs if entry.get("in_stock") and not entry.get("non_refundable")]
+    if not sold:
+        raise Skip("no tariff is in stock")
+    tariff = min(sold, key=lambda entry: Decimal(entry["price_monthly"]))
+    images = run.get(f"/catalog/os?tariff_id={tariff['id']}", run.reader).items
+    if not images:
+        raise Skip(f"there is no image for tariff {tariff['id']}")
+    linux = [image for image in images if image.get("family") in (None, "linux")]
+    return tariff, (linux or images)[0]["slug"]
+
+
+def balance(run: Session, who: str = TEST, **options: Any) -> Decimal:
+    return Decimal(run.get("/balance", who, **options).body["balance"])
+
+
+def simulated_order(run: Session) -> None:
+    need_test_key(run)
+    tariff, image = choose(run)
+    before = balance(run)
+    invoices = _ids(run.get("/invoices?limit=100"))
+    body = {"tariff_id": tariff["id"], "os": image, "name": f"certify-{run.id}", "months": 1}
+    quoted = run.get(f"/catalog/quote?tariff_id={tariff['id']}&months=1")
+    answer = run.call("POST", "/servers", TEST, json_body=body, step="sandbox order")
+    if answer.is_(402):
+        raise Skip("the balance of the account does not cover a simulated order")
+    run.status("servers.order", answer, 201)
+    run.shape("servers.created", answer.data, s.SERVER_CREATED, answer)
+    id = answer.body.get("server", {}).get("id") or 0
+    run.expect("sandbox.server-id", id >= SANDBOX_IDS, f"the id {id} is below {SANDBOX_IDS}", answer)
+    run.same("sandbox.no-invoice", "invoice_id", answer.body.get("invoice_id"), None, answer)
+    run.same("sandbox.no-invoice", "order_url", answer.body.get("order_url"), None, answer)
+    charged, total = answer.body.get("charged"), quoted.body.get("total")
+    run.same("money.quote-is-charged", "charged", charged, total, answer)
+    run.made(f"sandbox server {id}", "DELETE", f"/servers/{id}", TEST)
+    try:
+        _replays(run, body, answer)
+        _visible(run, id, body)
+        _actions(run, id, image)
+        _addresses(run, id)
+        _renewal(run, id)
+    finally:
+        _delete(run, id)
+    run.same("sandbox.nothing-charged", "the balance after simulations", balance(run), before, answer)
+    listed = run.get("/invoices?limit=100")
+    run.same("sandbox.nothing-charged", "invoices after simulations", _ids(listed), invoices, listed)
+
+
+def _ids(answer: Answer) -> list[object]:
+    return [entry.get("id") for entry in answer.items]
+
+
+def _replays(run: Session, body: dict[str, Any], first: Answer) -> None:
+    """The same Idempotency-Key again, in each situation of the table."""
+    again = run.call("POST", "/servers", TEST, json_body=body, step="sandbox order", stored=True)
+    ids = [answer.body.get("server", {}).get("id") for answer in (first, again)]
+    run.same("idempotency.replay", "the status of a repeated order", again.status, first.status, again)
+    run.same("idempotency.replay", "the server of a repeated order", ids[1], ids[0], again)
+    for name in ("charged", "balance_after", "invoice_id", "order_url"):
+        found, wanted = again.body.get(name), first.body.get(name)
+        run.same("idempotency.replay", f"{name} of a repeated order", found, wanted, again)
+    shown = again.body.get("root_password")
+    run.expect("idempotency.blanked", not shown, "the replay shows root_password", again)
+    given = first.body.get("root_password")
+    run.expect("servers.created", given, "root_password is empty", first)
+    other = run.call("POST", "/servers", TEST, json_body={**body, "months": 3}, step="sandbox order")
+    run.status("idempotency.conflict", other, 409, code="idempotency_conflict")
+    topup = {"amount": "50.00", "gateway": "certify"}
+    elsewhere = run.call("POST", "/balance/topup", TEST, json_body=topup, step="sandbox order")
+    run.status("idempotency.conflict", elsewhere, 409, code="idempotency_conflict")
+    spaced = json.dumps(body, indent=1).encode()
+    form = {"Content-Type": "application/json"}
+    answer = run.call(
+        "POST", "/servers", TEST, content=spaced, headers=form, step="sandbox order", stored=True
+    )
+    run.reading("body_comparison", "parsed" if answer.status == first.status else "bytes")
+
+
+def _visible(run: Session, id: int, body: dict[str, Any]) -> None:
+    listed = run.get("/servers?limit=100")
+    run.expect("sandbox.visible", id in _ids(listed), "the sandbox server is not in the list", listed)
+    for entry in listed.items:
+        run.shape("servers.shape", entry, s.SERVER, listed)
+    if LIVE in run.keys:
+        other = run.get("/servers?limit=100", LIVE)
+        run.expect("sandbox.visible", id not in _ids(other), "a live key sees the sandbox server", other)
+        read = run.get(f"/servers/{id}", LIVE)
+        run.status("sandbox.visible", read, 404, code="not_found")
+    server = run.get(f"/servers/{id}")
+    detail(run, server, id, body)
+    for who in (TEST,):
+        found = run.get("/servers?limit=100&status=active", who)
+        wrong = [entry for entry in found.items if entry.get("status") != "active"]
+        run.expect("servers.filters", id in _ids(found) and not wrong, "status does not filter", found)
+        found = run.get("/servers?limit=100&status=terminated", who)
+        run.expect("servers.filters", id not in _ids(found), "status does not filter", found)
+    address = server.body.get("ip") or server.body.get("primary_ip")
+    if address:
+        found = run.get(f"/servers?ip={address}")
+        run.expect("servers.filters", id in _ids(found), "ip does not find the server", found)
+        found = run.get("/servers?ip=192.0.2.123")
+        run.expect("servers.filters", id not in _ids(found), "ip does not filter", found)
+    live = run.get(f"/servers/{id}?include=live")
+    run.status("servers.live", live, 200)
+    parts = live.body.get("live")
+    run.expect("servers.live", parts or "power" in live.body, "include=live adds nothing", live)
+    status = run.get(f"/servers/{id}/status")
+    run.status("servers.live", status, 200) and run.shape("servers.live", status.data, s.LIVE, status)
+
+
+def detail(run: Session, answer: Answer, id: int, body: dict[str, Any], who: str = TEST) -> None:
+    """The read of one server, as ordered, and its quote of a refund."""
+    run.status("servers.read", answer, 200)
+    run.shape("servers.shape", answer.data, s.SERVER_DETAIL, answer)
+    run.same("servers.read", "id", answer.body.get("id"), id, answer)
+    run.same("servers.read", "name", answer.body.get("name"), body["name"], answer)
+    run.same("servers.read", "status", answer.body.get("status"), "active", answer)
+    refund = run.get(f"/servers/{id}/refund-quote", who, kept=who == LIVE)
+    run.status("servers.refund-quote", refund, 200)
+    run.shape("servers.refund-quote", refund.data, s.REFUND_QUOTE, refund)
+
+
+def _actions(run: Session, id: int, image: str) -> None:
+    path = f"/servers/{id}"
+    note = f"certify {run.id}"
+    patched = run.call("PATCH", path, TEST, json_body={"notes": note, "auto_renew": True})
+    run.status("servers.patch", patched, 200)
+    run.shape("servers.patch", patched.data, s.SERVER, patched)
+    run.same("servers.patch", "notes", patched.body.get("notes"), note, patched)
+    renews = patched.body.get("billing", {}).get("auto_renew")
+    run.same("servers.patch", "billing.auto_renew", renews, True, patched)
+    shown = run.get(path).body.get("notes") == note
+    run.reading("sandbox_echo", "server" if shown else "none")
+    for action in ("stop", "start", "restart"):
+        answer = run.call("POST", f"{path}/actions/power", TEST, json_body={"action": action})
+        run.status("servers.power", answer, 202)
+        run.shape("servers.power", answer.data, s.POWER, answer)
+        run.same("servers.power", "action", answer.body.get("action"), action, answer)
+    for bad in ("certify", "START"):
+        answer = run.call("POST", f"{path}/actions/power", TEST, json_body={"action": bad})
+        run.status("servers.power-unknown", answer, 400, code="invalid_action")
+    own = run.call(
+        "POST", f"{path}/actions/reinstall", TEST, json_body={"os": image, "password": "Certify-2026x"}
+    )
+    run.status("servers.reinstall", own, 202) and run.shape("servers.reinstall", own.data, s.REINSTALL, own)
+    made = run.call("POST", f"{path}/actions/reinstall", TEST, json_body={"os": image})
+    if not made.is_(409):  # the first one may still run
+        run.status("servers.reinstall", made, 202)
+        run.shape("servers.reinstall", made.data, s.REINSTALL, made)
+        run.same("servers.reinstall", "os", made.body.get("os"), image, made)
+        run.expect("servers.reinstall", made.body.get("root_password"), "root_password is empty", made)
+    answer = run.call("POST", f"{path}/actions/reinstall", TEST, json_body={"os": "certify"})
+    run.status("servers.os-not-allowed", answer, 400, code="os_not_allowed")
+    _password_resets(run, path)
+
+
+def _password_resets(run: Session, path: str) -> None:
+    """Five within five minutes are answered, the sixth is not."""
+    seen = set()
+    for _ in range(5):
+        answer = run.call("POST", f"{path}/actions/reset-password", TEST, wait=False)
+        if answer.is_(429) and answer.error.get("details", {}).get("limit") != 5:
+            raise Skip("the normal limit was reached by other requests of this key")
+        run.status("servers.reset-password", answer, 200)
+        run.expect("servers.reset-password", answer.body.get("password"), "there is no password", answer)
+        seen.add(answer.body.get("password"))
+    run.expect("servers.reset-password", len(seen) == 5, "two resets gave the same password", answer)
+    answer = run.call("POST", f"{path}/actions/reset-password", TEST, wait=False)
+    run.status("servers.reset-limit", answer, 429, code="rate_limited")
+
+
+def _addresses(run: Session, id: int) -> None:
+    path = f"/servers/{id}/ips"
+    listed = whole(run, path, TEST)
+    for entry in listed.items:
+        run.shape("addresses.shape", entry, s.ADDRESS, listed)
+    quoted = run.get(f"{path}/quote")
+    run.status("addresses.quote", quoted, 200)
+    run.shape("addresses.quote", quoted.data, s.ADDRESS_QUOTE, quoted)
+    bought = run.call("POST", path, TEST, step="sandbox address")
+    if bought.is_(409, "ip_limit_reached"):
+        run.same("addresses.limit", "extra_ips", *_bounds(quoted), quoted)
+    elif not bought.is_(402):
+        bought_address(run, bought, quoted)
+        again = run.call("POST", path, TEST, step="sandbox address", stored=True)
+        run.same("idempotency.replay", "a repeated purchase of an address", again.data, bought.data, again)
+    primary = [entry for entry in listed.items if entry.get("primary")]
+    run.same("addresses.shape", "the number of primary addresses", len(primary), 1, listed)
+    if primary:
+        ptr(run, f"{path}/{primary[0]['id']}", TEST)
+        answer = run.call("DELETE", f"{path}/{primary[0]['id']}", TEST)
+        run.status("addresses.primary-stays", answer, 409, code="conflict")
+    answer = run.call("PUT", f"{path}/{ABSENT}/ptr", TEST, json_body={"domain": "host.example.org"})
+    run.status("errors.not-found", answer, 404, code="not_found")
+
+
+def _bounds(quoted: Answer) -> tuple[object, object]:
+    return quoted.body.get("extra_ips"), quoted.body.get("max_extra_ips")
+
+
+def bought_address(run: Session, answer: Answer, quoted: Answer) -> None:
+    run.status("addresses.buy", answer, 200, 201)
+    run.shape("addresses.buy", answer.data, s.ADDRESS_BOUGHT, answer)
+    now = quoted.body.get("prorated_now")
+    run.same("money.address", "charged", answer.body.get("charged"), now, answer)
+
+
+def ptr(run: Session, path: str, who: str) -> None:
+    """Sets and removes the record of an address; refuses what is no host name."""
+    kept = who == LIVE
+    name = "host.certify.example.org"
+    answer = run.call("PUT", f"{path}/ptr", who, json_body={"domain": name}, kept=kept)
+    run.status("addresses.ptr", answer, 200)
+    run.same("addresses.ptr", "ptr", answer.body.get("ptr"), name, answer)
+    for bad in ({"ptr": name}, {"domain": "nodots"}, {"domain": "under score.example.org"}):
+        answer = run.call("PUT", f"{path}/ptr", who, json_body=bad, kept=kept)
+        run.status("addresses.ptr-refusals", answer, 400)
+    for empty in ("", None):
+        answer = run.call("PUT", f"{path}/ptr", who, json_body={"domain": empty}, kept=kept)
+        run.status("addresses.ptr", answer, 200)
+        run.expect("addresses.ptr", not answer.body.get("ptr"), "the record stays", answer)
+
+
+def _renewal(run: Session, id: int) -> None:
+    server = run.get(f"/servers/{id}")
+    due, price = server.body["billing"]["next_due_at"], server.body["billing"]["recurring_amount"]
+    answer = run.call("POST", f"/servers/{id}/renew", TEST, json_body={"months": 1}, step="sandbox renewal")
+    if answer.is_(409, "conflict"):
+        run.reading("early_renewal", "last_day")
+        run.skip("this deployment renews only shortly before the end", "servers.renew")
+    elif not answer.is_(402):
+        run.reading("early_renewal", "any_time")
+        run.status("servers.renew", answer, 200) and run.shape(
+            "servers.renew", answer.data, s.RENEWED, answer
+        )
+        run.same("money.renewal", "charged", answer.body.get("charged"), price, answer)
+        later = str(answer.body.get("next_due_at")) > str(due)
+        run.expect("servers.renew", later, f"next_due_at was {due} and is not later", answer)
+    for number, bad in enumerate(({"months": 2}, {"hours": 1}, {"months": 1, "hours": 1}, {})):
+        step = f"sandbox bad renewal {number}"
+        answer = run.call("POST", f"/servers/{id}/renew", TEST, json_body=bad, step=step)
+        run.expect(
+            "servers.renew-bounds",
+            answer.status == 400 or answer.is_(409, "conflict"),
+            f"answered {answer.short}, not 400",
+            answer,
+        )
+
+
+def _delete(run: Session, id: int) -> None:
+    path = f"/servers/{id}"
+    unkeyed = run.call("DELETE", path, TEST)
+    run.status("idempotency.required", unkeyed, 400, code="idempotency_key_required")
+    answer = run.call("DELETE", path, TEST, step="sandbox deletion")
+    deleted(run, answer)
+    again = run.call("DELETE", path, TEST, step="sandbox deletion", stored=True)
+    run.same("idempotency.replay", "a repeated deletion", again.data, answer.data, again)
+    gone(run, path, TEST)
+    run.removed(path)
+    second = run.call("DELETE", path, TEST, step="sandbox second deletion")
+    if not second.is_(404):  # a deployment may forget a deleted server
+        run.status("servers.delete-twice", second, 409, code="service_state")
+
+
+def gone(run: Session, path: str, who: str) -> None:
+    """After a deletion: absent, or listed as cancelled."""
+    read = run.get(path, who, kept=who == LIVE)
+    holds = read.is_(404) or read.body.get("status") == "cancelled"
+    run.expect("servers.deleted", holds, f"answered {read.short} after the deletion", read)
+    run.reading("deleted_servers", "gone" if read.is_(404) else "listed")
+
+
+def deleted(run: Session, answer: Answer) -> Decimal | None:
+    """The result of a deletion, in either form. The refund."""
+    run.status("servers.delete", answer, 200)
+    run.shape("servers.delete", answer.data, s.DELETED, answer)
+    refund = answer.body.get("refund")
+    is_object = isinstance(refund, dict)
+    run.profile("dialect", "spec" if is_object else "live")
+    amount = refund.get("amount") if isinstance(refund, dict) else refund
+    run.expect("servers.delete", s.fits(amount, "money"), f"refund is {refund!r}", answer)
+    if is_object:
+        has = "cancel_request_withdrawn" in answer.body
+        run.expect("servers.delete", has, "cancel_request_withdrawn is missing", answer)
+    return Decimal(str(amount)) if s.fits(amount, "money") else None
+
+
+# --- other writes -------------------------------------------------------------------------------------------
+
+
+def simulated_writes(run: Session) -> None:
+    need_test_key(run)
+    before, invoices = balance(run), _ids(run.get("/invoices?limit=100"))
+    info = run.get("/balance/topup-info").body
+    gateway = (info.get("gateways") or [""])[0]
+    amount = f"{Decimal(info.get('min', '10.00')):.2f}"
+    topup = run.call(
+        "POST", "/balance/topup", TEST, json_body={"amount": amount, "gateway": gateway}, step="sandbox topup"
+    )
+    run.status("account.topup", topup, 201)
+    run.shape("account.topup", topup.data, s.TOPUP_RESULT, topup)
+    run.same("account.topup", "gateway", topup.body.get("gateway"), gateway, topup)
+    whole_number = {"amount": float(amount), "gateway": gateway}
+    number = run.call("POST", "/balance/topup", TEST, json_body=whole_number, step="sandbox topup number")
+    run.status("money.numbers", number, 201)
+    for name, bad in (
+        ("three digits", {"amount": f"{amount}1", "gateway": gateway}),
+        ("three digits of a number", {"amount": float(amount) + 0.125, "gateway": gateway}),
+    ):
+        answer = run.call("POST", "/balance/topup", TEST, json_body=bad, step=f"sandbox topup {name}")
+        run.status("money.numbers", answer, 400)
+    for name, bad in (
+        ("return_url", {"amount": amount, "gateway": gateway, "return_url": "https://example.org"}),
+        ("gateway", {"amount": amount, "gateway": "certify"}),
+        ("none", {"amount": amount}),
+    ):
+        answer = run.call("POST", "/balance/topup", TEST, json_body=bad, step=f"sandbox topup bad {name}")
+        run.status("account.topup-refusals", answer, 400, code="validation_error")
+    key = {"name": f"certify-{run.id}", "public_key": f"{PUBLIC_KEY} certify"}
+    made = run.call("POST", "/ssh-keys", TEST, json_body=key)
+    if not made.is_(409):
+        run.status("ssh-keys.create", made, 200, 201)
+        run.shape("ssh-keys.create", made.data, s.SSH_KEY, made)
+        names = [entry.get("name") for entry in run.get("/ssh-keys").items]
+        run.expect("sandbox.real-reads", key["name"] not in names, "a simulated SSH key is listed", made)
+    _simulated_domain(run)
+    run.same("sandbox.nothing-charged", "the balance after simulations", balance(run), before, topup)
+    listed = run.get("/invoices?limit=100")
+    run.same("sandbox.nothing-charged", "invoices after simulations", _ids(listed), invoices, listed)
+    unpaid = [entry for entry in listed.items if entry.get("status") == "not_paid"]
+    _payments(run, unpaid, before)
+    if unpaid:
+        id = unpaid[0]["id"]
+        link = run.call("POST", f"/invoices/{id}/payment-link", TEST, json_body={})
+        run.status("invoices.payment-link", link, 200)
+        run.shape("invoices.payment-link", link.data, s.PAYMENT_LINK, link)
+        bad = {"certify": 1}
+        answer = run.call("POST", f"/invoices/{id}/payment-link", TEST, json_body=bad)
+        run.status("invoices.payment-link", answer, 400)
+
+
+def _payments(run: Session, unpaid: list[dict[str, Any]], available: Decimal) -> None:
+    """Simulated payments of invoices from the balance; a top-up is paid through its gateway."""
+    for entry in [entry for entry in unpaid if entry.get("type") != "topup"][:3]:
+        id, amount = entry["id"], Decimal(entry["amount"])
+        answer = run.call("POST", f"/invoices/{id}/pay", TEST, step=f"sandbox payment {id}")
+        if amount > available:
+            insufficient(run, "invoices.pay-refused", answer, amount, available)
+        else:
+            run.status("invoices.pay", answer, 200) and run.shape("invoices.pay", answer.data, s.PAID, answer)
+            run.same("invoices.pay", "amount", answer.body.get("amount"), entry["amount"], answer)
+            after = Decimal(answer.body.get("balance_after", "0"))
+            run.same("invoices.pay", "balance_after", after, available - amount, answer)
+    run.skip("the account has no unpaid invoice for this", "invoices.pay", "invoices.pay-refused")
+
+
+def insufficient(run: Session, check: str, answer: Answer, price: Decimal, available: Decimal) -> None:
+    """402, with what is missing."""
+    run.status(check, answer, 402, code="insufficient_funds")
+    details = answer.error.get("details", {})
+    for name, wanted in (("required", price), ("balance", available), ("shortfall", price - available)):
+        run.same(check, f"details.{name}", details.get(name), f"{wanted:.2f}", answer)
+    run.expect(check, details.get("currency"), "details.currency is missing", answer)
+
+
+def _too_dear(run: Session) -> None:
+    """An order that the balance does not cover."""
+    available = balance(run)
+    tariffs = [entry for entry in run.get("/catalog/tariffs").items if entry.get("in_stock")]
+    for tariff in sorted(tariffs, key=lambda entry: Decimal(entry["price_monthly"]), reverse=True)[:1]:
+        quoted = run.get(f"/catalog/quote?tariff_id={tariff['id']}&months=12")
+        images = run.get(f"/catalog/os?tariff_id={tariff['id']}").items
+        total = Decimal(quoted.body.get("total", "0"))
+        if total > available and images:
+            body = {"tariff_id": tariff["id"], "os": images[0]["slug"], "months": 12}
+            answer = run.call("POST", "/servers", TEST, json_body=body, step="too dear")
+            insufficient(run, "servers.insufficient-funds", answer, total, available)
+            return
+    run.skip("the balance covers every order", "servers.insufficient-funds")
+
+
+def _simulated_domain(run: Session) -> None:
+    zones = run.get("/catalog/zones").items
+    if not zones:
+        return
+    zone = zones[0]
+    name = f"certify-{run.id}.{zone['tld'].strip('.')}"
+    body = {"name": name, "years": 1}
+    answer = run.call("POST", "/domains", TEST, json_body=body, step="sandbox domain")
+    if answer.is_(402):
+        run.skip("the balance of the account does not cover a simulated registration", "domains.register")
+        return
+    registered(run, answer, zone)
+    again = run.call("POST", "/domains", TEST, json_body=body, step="sandbox domain", stored=True)
+    run.same("idempotency.replay", "a repeated registration", again.data, answer.data, again)
+    listed = run.get("/domains?limit=100")
+    names = [entry.get("name") for entry in listed.items]
+    run.expect("sandbox.real-reads", name not in names, "a simulated domain is listed", listed)
+    if zone.get("transfer_supported"):
+        transfer = {"name": f"transfer-{name}", "auth_code": "certify-Code-1"}
+        moved = run.call("POST", "/domains/transfers", TEST, json_body=transfer, step="sandbox transfer")
+        if not moved.is_(402):
+            run.status("domains.transfer", moved, 200, 201, 202)
+            words = ("transfer_pending", "pending_transfer", "pending")
+            holds = moved.body.get("status") in words and s.fits(moved.body.get("charged"), "money")
+            run.expect("domains.transfer", holds, f"status is {moved.body.get('status')}", moved)
+            price = zone.get("price_transfer")
+            run.same("domains.transfer", "charged", moved.body.get("charged"), price, moved)
+
+
+def registered(run: Session, answer: Answer, zone: dict[str, Any]) -> None:
+    run.status("domains.register", answer, 201, 202)
+    wanted = "registered" if answer.is_(201) else "pending"
+    run.same("domains.register", "status", answer.body.get("status"), wanted, answer)
+    has = "domain" in answer.body and s.fits(answer.body.get("charged"), "money")
+    run.expect("domains.register", has, "domain or charged is missing", answer)
+    price = zone.get("price_register")
+    run.same("money.domain", "charged", answer.body.get("charged"), price, answer)
+
+
+# --- refused requests ---------------------------------------------------------------------------------------
+
+
+def refusals(run: Session) -> None:
+    """Bodies, content types, sizes and Idempotency-Keys that are refused, with a test key."""
+    need_test_key(run)
+    form = {"Content-Type": "text/plain"}
+    for path in ("/servers", "/ssh-keys", "/balance/topup"):
+        answer = run.call("POST", path, TEST, content=b'{"a": 1}', headers=form, step=f"text {path}")
+        run.status("http.content-type", answer, 415, code="unsupported_media_type")
+    large = json.dumps({"name": "a" * 66_000, "public_key": PUBLIC_KEY}).encode()
+    form = {"Content-Type": "application/json"}
+    answer = run.call("POST", "/ssh-keys", TEST, content=large, headers=form)
+    run.status("http.size", answer, 413, code="payload_too_large")
+    answer = run.call("POST", "/ssh-keys", TEST, content=b"{not json", headers=form)
+    run.status("errors.bad-json", answer, 400)
+    for call in KEYED:
+        method, _, path = call.partition(" ")
+        path = path.replace("/1", f"/{ABSENT}")
+        body: object = {} if method == "POST" else None
+        answer = run.call(method, path, TEST, json_body=body)
+        run.status("idempotency.required", answer, 400, code="idempotency_key_required")
+    for key in ("a" * 15, "a" * 129):
+        answer = run.call("POST", "/servers", TEST, json_body={}, headers={"Idempotency-Key": key})
+        run.status("idempotency.length", answer, 400)
+    _fields(run)
+    _orders(run)
+    _too_dear(run)
+    _stored_refusals(run)
+
+
+def _fields(run: Session) -> None:
+    body = {"public_key": PUBLIC_KEY}
+    answer = run.call("POST", "/ssh-keys", TEST, json_body=body)
+    run.status("errors.fields", answer, 400, code="validation_error")
+    fields = answer.error.get("details", {}).get("fields")
+    run.expect("errors.fields", fields, "details.fields is missing", answer)
+
+
+def _orders(run: Session) -> None:
+    tariff, image = choose(run)
+    good = {"tariff_id": tariff["id"], "os": image, "name": f"certify-{run.id}", "months": 1}
+    refused: list[tuple[str, dict[str, Any], str | None]] = [
+        ("os", {"os": "certify"}, "os_not_allowed"),
+        ("months", {"months": 2}, None),
+        ("both", {"hours": 1}, None),
+        ("tariff", {"tariff_id": "certify"}, "validation_error"),
+    ]
+    tariffs = run.get("/catalog/tariffs").items
+    for entry in tariffs:
+        if entry.get("excluded_os"):
+            other = {"tariff_id": entry["id"], "os": entry["excluded_os"][0]}
+            refused.append((f"excluded {entry['id']}", other, "os_not_allowed"))
+            break
+    for name, change, code in refused:
+        answer = run.call("POST", "/servers", TEST, json_body={**good, **change}, step=f"bad order {name}")
+        run.status("servers.order-refusals", answer, 400, code=code)
+    for entry in tariffs:
+        if entry.get("in_stock") is False:
+            body = {**good, "tariff_id": entry["id"]}
+            answer = run.call("POST", "/servers", TEST, json_body=body, step="no stock")
+            run.expect(
+                "servers.no-capacity",
+                answer.is_(409, "no_capacity") or answer.is_(409, "tariff_unavailable"),
+                f"answered {answer.short}, not 409 no_capacity",
+                answer,
+            )
+            break
+    keys = {"ssh_key_ids": "certify"}
+    answer = run.call("POST", "/servers", TEST, json_body={**good, **keys}, step="bad order keys")
+    run.status("servers.order-refusals", answer, 400)
+
+
+def _stored_refusals(run: Session) -> None:
+    """Whether a refusal is stored under its key; the document allows either reading."""
+    first = run.call("POST", "/balance/topup", TEST, json_body={"amount": "0.01"}, step="refusal")
+    again = run.call(
+        "POST", "/balance/topup", TEST, json_body={"amount": "0.01"}, step="refusal", stored=True
+    )
+    run.same("idempotency.refusal", "a repeated refusal", again.short, first.short, again)
+    other = run.call("POST", "/balance/topup", TEST, json_body={"amount": "0.02"}, step="refusal")
+    stored = other.is_(409, "idempotency_conflict")
+    run.reading("refusals_stored", stored)
+    if stored:
+        same = again.error.get("request_id") == again.headers.get("x-request-id")
+        run.reading("replay_request_id", "fresh" if same else "stored")

@@ -1,0 +1,393 @@
+"""The requests of a run: sent within the limits, checked for what holds always, kept for a resumed run."""
+
+import hashlib
+import json
+import os
+import re
+import secrets
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TextIO
+
+import httpx
+
+from pulumi_hosting.certify.answers import Answer, masked
+from pulumi_hosting.certify.document import CHECKS
+from pulumi_hosting.certify.operations import STATUS_OF, is_expensive
+from pulumi_hosting.certify.report import DEPARTURE, NOT_CHECKED, OK, Report, Result
+from pulumi_hosting.certify.settings import Settings
+from pulumi_hosting.certify.shapes import Shape, format_problems, problems
+
+TEST, LIVE, NARROW = "test", "live", "narrow"
+LIMITS = {False: 120, True: 20}
+ATTEMPTS = 4
+_KEPT_HEADERS = ("content-", "x-", "retry-after", "allow", "cache-control", "date", "www-")
+_AUTHENTICATED = re.compile(r"(?!GET /(health|openapi\.json))")
+
+
+class Stopped(Exception):
+    """The run ends here: a bound is reached, or the deployment does not answer."""
+
+
+class Skip(Exception):
+    """The rest of this part cannot be checked: why."""
+
+
+class Session:
+    """Sends and judges. ``keys``: those that were given, by name."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings, self.clock = settings, settings.clock
+        self.report = Report()
+        self.results = {
+            id: Result(id, check.sentences, check.cost, detail="the run saw nothing to check it on")
+            for id, check in CHECKS.items()
+        }
+        self.report.results = list(self.results.values())
+        given = {TEST: settings.test_key, LIVE: settings.live_key, NARROW: settings.narrow_key}
+        self.keys: Mapping[str, str] = {name: key for name, key in given.items() if key}
+        self.limits: dict[tuple[str, bool], int] = {}
+        self.charged = Decimal(0)
+        self._made: dict[str, tuple[str, str, str]] = {}
+        self._left: dict[tuple[str, bool], tuple[int, float]] = {}
+        self._client = httpx.Client(
+            transport=settings.transport, timeout=60, follow_redirects=False, trust_env=False
+        )
+        self._kept = _Kept(settings.state_file, settings.base_url)
+        self.id = self._kept.id
+        """Of the run: part of every name and Idempotency-Key that it uses."""
+        self._most = settings.max_requests
+        self._once = secrets.token_hex(4)
+        self.resumed = self._kept.resumed
+        self.reader = TEST if TEST in self.keys else LIVE
+        """The key that reads."""
+        self.hooks: Any = None
+        self.ordered = False
+        """Whether a live server was ordered."""
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(
+        self, type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._client.close()
+        self._kept.close()
+
+    # --- verdicts
+
+    def expect(self, check: str, holds: object, detail: str, answer: Answer | None = None) -> bool:
+        """One observation. The first departure of a check stays."""
+        result = self.results[check]
+        if result.verdict != DEPARTURE:
+            result.verdict, result.detail = (OK, "") if holds else (DEPARTURE, detail)
+            if answer is not None:
+                result.request, result.answer = answer.sent, answer.shown
+        return bool(holds)
+
+    def skip(self, why: str, *checks: str) -> None:
+        """These were not checked. An earlier observation stays."""
+        for check in checks:
+            if self.results[check].verdict == NOT_CHECKED:
+                self.results[check].detail = why
+
+    def skip_areas(self, why: str, areas: str) -> None:
+        """The same for every check whose id begins with one of these."""
+        self.skip(why, *(id for id in self.results if id.startswith(tuple(areas.split()))))
+
+    def shape(self, check: str, value: object, shape: Shape, answer: Answer) -> bool:
+        found = list(problems(value, shape))
+        return self.expect(check, not found, "; ".join(found), answer)
+
+    def status(self, check: str, answer: Answer, *allowed: int, code: str | None = None) -> bool:
+        """The answer has one of these statuses, and this code."""
+        words = " or ".join(map(str, allowed)) + (f" {code}" if code else "")
+        holds = answer.status in allowed and (code is None or answer.code == code)
+        return self.expect(check, holds, f"answered {answer.short}, not {words}", answer)
+
+    def same(self, check: str, what: str, found: object, expected: object, answer: Answer) -> bool:
+        return self.expect(check, found == expected, f"{what} is {found}, not {expected}", answer)
+
+    # --- requests
+
+    def step(self, name: str) -> str:
+        """The Idempotency-Key of a step: the same when the run is resumed."""
+        return hashlib.sha256(f"{self.id} {name}".encode()).hexdigest()[:32]
+
+    def get(self, path: str, who: str | None = TEST, **options: Any) -> Answer:
+        return self.call("GET", path, who, **options)
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        who: str | None = TEST,
+        *,
+        json_body: object = None,
+        content: bytes | None = None,
+        step: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        kept: bool = False,
+        wait: bool = True,
+        flood: bool = False,
+        stored: bool = False,
+    ) -> Answer:
+        """Send a request with the key named ``who``, ``None``: with none.
+
+        ``step``: with its Idempotency-Key. ``kept``: its answer is kept in the state file, and a resumed run
+        does not send it again. ``wait``: send again after 429 and 503. ``flood``: do not even wait for a new
+        window. ``stored``: the answer may be a replay, whose body can have the request id of the first.
+        """
+        sent_headers = {"Accept": "application/json, application/pdf"}
+        if who is not None:
+            sent_headers["Authorization"] = f"Bearer {self.keys[who]}"
+        if step:
+            sent_headers["Idempotency-Key"] = self.step(step if kept else f"{step} {self._once}")
+        if json_body is not None:
+            content = json.dumps(json_body).encode()
+            sent_headers["Content-Type"] = "application/json"
+        sent_headers |= headers or {}
+        sent = f"{method} {path}" + (f" ({who} key)" if who else " (no key)")
+        if json_body is not None:
+            sent += f" {masked(json_body)}"
+        if kept and (known := self._kept.take(sent)) is not None:
+            return known
+        bucket = bool(is_expensive(f"{method} {path}"))
+        for attempt in range(ATTEMPTS):
+            if not flood and who is not None:
+                self._wait_for_limit(who, bucket)
+            answer = self._send(method, path, sent_headers, content, sent)
+            if not (wait and not flood and answer.status in (0, 429, 503)) or (attempt + 1 == ATTEMPTS):
+                break
+            if answer.status == 0 and method != "GET" and not step:
+                break
+            if answer.code == "api_disabled":
+                break
+            self.clock.sleep(min(_seconds(answer.headers.get("retry-after"), 1.0), 61.0))
+        if answer.status == 0:
+            raise Stopped(f"{method} {path} was not answered. Next: run the same command again")
+        self._check_every(answer, who, f"{method} {path}", stored)
+        if kept:
+            self._kept.add(answer)
+        return answer
+
+    def _send(
+        self, method: str, path: str, headers: Mapping[str, str], content: bytes | None, sent: str
+    ) -> Answer:
+        if self.report.requests >= self._most:
+            raise Stopped(f"{self._most} requests were sent. Next: a larger --max-requests")
+        self.report.requests += 1
+        try:
+            response = self._client.request(
+                method, self.settings.base_url.rstrip("/") + path, headers=dict(headers), content=content
+            )
+        except httpx.HTTPError:
+            return Answer(sent, 0)
+        found = {name.lower(): value for name, value in response.headers.items()}
+        return Answer(sent, response.status_code, found, response.content)
+
+    def _wait_for_limit(self, who: str, bucket: bool) -> None:
+        left, reset = self._left.get((who, bucket), (1, 0.0))
+        if left <= 0 and (seconds := reset - self.clock.now()) > 0:
+            self.clock.sleep(min(seconds, 61.0))
+        if left <= 0:
+            self._left.pop((who, bucket), None)
+
+    def _note_limit(self, answer: Answer, who: str, call: str) -> None:
+        if (limit := _whole(answer.headers.get("x-ratelimit-limit"))) is None:
+            return
+        bucket = is_expensive(call)
+        if bucket is None:
+            bucket = limit == self.limits.get((who, True), LIMITS[True])
+        left = _whole(answer.headers.get("x-ratelimit-remaining"))
+        reset = _whole(answer.headers.get("x-ratelimit-reset"))
+        if left is not None and reset is not None:
+            # The service's clock may differ from ours, so only the difference counts.
+            ahead = reset - _date(answer, self.clock.now())
+            self._left[who, bucket] = (left, self.clock.now() + max(0.0, ahead) + 0.5)
+
+    # --- what holds for every answer
+
+    def _check_every(self, answer: Answer, who: str | None, call: str, stored: bool) -> None:
+        headers, data = answer.headers, answer.data
+        self.expect("http.request-id", headers.get("x-request-id"), "there is no X-Request-ID", answer)
+        if who is not None and self.keys[who].startswith("vk_test_"):
+            marked = headers.get("x-sandbox") == "true"
+            self.expect("sandbox.header", marked, "there is no X-Sandbox: true", answer)
+        if answer.ok and answer.content and "pdf" not in headers.get("content-type", ""):
+            is_json = data is not None and "json" in headers.get("content-type", "")
+            self.expect("http.json", is_json, "the answer is not JSON", answer)
+        wrong: dict[str, list[str]] = {"money": [], "time": []}
+        if call != "GET /openapi.json":
+            for kind, words in format_problems(data):
+                wrong[kind].append(words)
+            self.expect("money.format", not wrong["money"], "; ".join(wrong["money"][:5]), answer)
+            self.expect("time.format", not wrong["time"], "; ".join(wrong["time"][:5]), answer)
+        if answer.status >= 400:
+            self._check_error(answer, stored)
+        if who is not None and answer.ok and _AUTHENTICATED.match(call):
+            self._check_limit_headers(answer, who, call)
+        if who is not None:
+            self._note_limit(answer, who, call)
+
+    def _check_error(self, answer: Answer, stored: bool) -> None:
+        error, code = answer.error, answer.code
+        texts = all(isinstance(error.get(name), str) for name in ("code", "message", "request_id"))
+        whole = texts and isinstance(error.get("details", {}), dict)
+        self.expect("errors.envelope", whole, "the error is not in the envelope", answer)
+        if not stored:
+            same = error.get("request_id") == answer.headers.get("x-request-id")
+            self.expect("errors.request-id", same, "request_id is not X-Request-ID", answer)
+        if code in STATUS_OF:
+            self.same("errors.codes", f"the status of {code}", answer.status, STATUS_OF[code], answer)
+        if answer.status in (429, 503):
+            has = _whole(answer.headers.get("retry-after")) is not None
+            self.expect("limits.retry-after", has, "there is no Retry-After in seconds", answer)
+
+    def _check_limit_headers(self, answer: Answer, who: str, call: str) -> None:
+        names = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset")
+        limit, left, reset = (_whole(answer.headers.get(name)) for name in names)
+        if limit is None or left is None or reset is None:
+            self.expect("limits.headers", False, "a rate-limit header is missing or no number", answer)
+            return
+        ahead = reset - _date(answer, self.clock.now())
+        fits = 0 <= left < limit and -2 <= ahead <= 62
+        words = f"{left} of {limit} left, reset in {ahead:.0f} s: not within a window of 60 s"
+        self.expect("limits.headers", fits, words, answer)
+        bucket = is_expensive(call)
+        if bucket is not None:
+            known = self.limits.get((who, bucket), LIMITS[bucket])
+            check = "limits.expensive" if bucket else "limits.normal"
+            self.same(check, "X-RateLimit-Limit", limit, known, answer)
+            before = self._left.get((who, bucket))
+            if before and before[0] > 0 and before[1] - self.clock.now() > 2 and ahead > 2:
+                words = f"X-RateLimit-Remaining is {left} after {before[0]}"
+                self.expect("limits.remaining", left < before[0], words, answer)
+
+    # --- what the deployment chose
+
+    def profile(self, name: str, value: object) -> None:
+        self.report.profile.setdefault(name, value)
+
+    def reading(self, name: str, value: object) -> None:
+        """Which of the readings of the document that are allowed the deployment has."""
+        self.report.profile.setdefault("readings", {}).setdefault(name, value)
+
+    # --- what the run made
+
+    def made(self, thing: str, method: str, path: str, who: str) -> None:
+        """Something that has to be removed with this call; no method: it can only be named."""
+        self._made[path] = (thing, method, who)
+
+    def removed(self, path: str) -> None:
+        self._made.pop(path, None)
+
+    def clean_up(self) -> None:
+        """Remove what is left, also beyond the bound of requests. Then there is nothing to resume."""
+        self._most += 50
+        whole = True
+        for path, (thing, method, who) in list(self._made.items()):
+            try:
+                if method and self.call(method, path, who, step=f"clean up {path}").status in (200, 204, 404):
+                    continue
+            except Stopped:
+                pass
+            self.left_behind(thing)
+            whole = False
+        self._made.clear()
+        if whole:
+            self._kept.forget()
+
+    # --- money
+
+    def may_spend(self, most: Decimal, what: str) -> None:
+        """Raises :class:`Skip` if a charge of ``most`` would be more than ``--spend`` allows."""
+        if self.charged + most > self.settings.spend:
+            raise Skip(f"{what} costs {most}, and --spend leaves {self.settings.spend - self.charged}")
+
+    def left_behind(self, thing: str) -> None:
+        if thing not in self.report.left_behind:
+            self.report.left_behind.append(thing)
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() else None
+
+
+def _seconds(text: str | None, otherwise: float) -> float:
+    number = _whole(text)
+    return float(number) if number else otherwise
+
+
+def _date(answer: Answer, otherwise: float) -> float:
+    try:
+        return parsedate_to_datetime(answer.headers["date"]).timestamp()
+    except (KeyError, ValueError, TypeError):
+        return otherwise
+
+
+class _Kept:
+    """The answers of the steps that a resumed run must not do again: one JSON object per line, in order."""
+
+    def __init__(self, path: Path | None, base_url: str) -> None:
+        self.id = secrets.token_hex(4)
+        self._waiting: list[dict[str, Any]] = []
+        self._file: TextIO | None = None
+        self._path = path
+        if path is None:
+            return
+        lines = list(_lines(path.read_text("utf-8"))) if path.exists() else []
+        if lines:
+            if lines[0].get("base_url") != base_url:
+                raise Stopped(f"{path} belongs to a run at {lines[0].get('base_url')}. Next: another --state")
+            self.id, self._waiting = lines[0]["id"], lines[1:]
+        self._file = os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600), "a")
+        if not lines:
+            self._write({"id": self.id, "base_url": base_url})
+
+    @property
+    def resumed(self) -> bool:
+        return bool(self._waiting)
+
+    def take(self, sent: str) -> Answer | None:
+        """The kept answer of the next step, if an earlier run got it."""
+        if not self._waiting or self._waiting[0]["sent"] != sent:
+            self._waiting.clear()
+            return None
+        row = self._waiting.pop(0)
+        return Answer(sent, row["status"], row["headers"], b64decode(row["content"]), replayed=True)
+
+    def add(self, answer: Answer) -> None:
+        headers = {name: text for name, text in answer.headers.items() if name.startswith(_KEPT_HEADERS)}
+        content = b64encode(answer.content).decode()
+        row = {"sent": answer.sent, "status": answer.status, "headers": headers, "content": content}
+        self._write(row)
+
+    def _write(self, row: object) -> None:
+        if self._file is not None:
+            self._file.write(json.dumps(row) + "\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def forget(self) -> None:
+        self.close()
+        self._file = None
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+
+
+def _lines(text: str) -> Iterable[dict[str, Any]]:
+    """A line that a kill cut short is left out."""
+    for line in text.splitlines():
+        try:
+            yield json.loads(line)
+        except ValueError:
+            return

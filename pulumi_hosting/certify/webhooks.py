@@ -1,0 +1,289 @@
+"""Subscriptions and deliveries, with a receiver of our own."""
+
+import hmac
+import json
+import re
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any
+
+from pulumi_hosting.certify import shapes as s
+from pulumi_hosting.certify.answers import Answer
+from pulumi_hosting.certify.session import LIVE, Session
+from pulumi_hosting.certify.settings import Delivery, Receiver
+
+EVENTS = [
+    "server.created",
+    "server.suspended",
+    "server.unsuspended",
+    "server.terminated",
+    "server.reinstalled",
+    "invoice.created",
+    "invoice.paid",
+    "invoice.overdue",
+    "balance.low",
+    "domain.registered",
+    "domain.expiring",
+    "domain.renewed",
+    "key.created",
+    "key.revoked",
+    "ping",
+]
+_WAIT_SECONDS = 120
+_TOLERANCE = 300
+
+
+class Webhooks:
+    """One subscription, from its creation to its removal."""
+
+    def __init__(self, run: Session, call: Callable[..., Answer], receiver: Receiver, made: Answer) -> None:
+        self.run, self.call, self.receiver = run, call, receiver
+        self.id, self.secrets = made.body.get("id"), [str(made.body.get("secret"))]
+        self.path = f"/webhooks/{self.id}"
+
+    @classmethod
+    def subscribe(cls, run: Session, call: Callable[..., Answer]) -> "Webhooks | None":
+        receiver = run.settings.receiver
+        _refusals(run, call)
+        if receiver is None:
+            return None
+        receiver.answer = 200
+        wanted = [event for event in EVENTS if event != "ping"]
+        body = {"url": receiver.url, "events": wanted, "description": f"certify {run.id}"}
+        made = call("POST", "/webhooks", json_body=body)
+        run.status("webhooks.subscription", made, 200, 201)
+        run.shape("webhooks.subscription", made.data, s.SUBSCRIPTION, made)
+        secret = str(made.body.get("secret"))
+        run.expect("webhooks.secret", secret.startswith("whsec_"), "the secret does not start whsec_", made)
+        same = sorted(made.body.get("events") or []) == sorted(wanted)
+        run.expect("webhooks.subscription", same, "events are not those that were sent", made)
+        if not made.ok:
+            return None
+        run.made(
+            f"webhook subscription {made.body.get('id')}", "DELETE", f"/webhooks/{made.body['id']}", LIVE
+        )
+        listed = call("GET", "/webhooks")
+        own = [entry for entry in listed.items if entry.get("id") == made.body["id"]]
+        run.expect("webhooks.subscription", own, "the subscription is not listed", listed)
+        run.expect(
+            "webhooks.secret", not any(entry.get("secret") for entry in own), "it is shown again", listed
+        )
+        hooks = cls(run, call, receiver, made)
+        hooks.ping()
+        return hooks
+
+    def ping(self) -> None:
+        """A test is delivered at once, and its answer says what the receiver said."""
+        seen = len(self.receiver.deliveries())
+        answer = self.call("POST", f"{self.path}/test")
+        self.run.status("webhooks.test", answer, 200)
+        self.run.shape("webhooks.test", answer.data, s.TEST_RESULT, answer)
+        self.run.same("webhooks.test", "ok", answer.body.get("ok"), True, answer)
+        self.run.same("webhooks.test", "status", answer.body.get("status"), 200, answer)
+        if answer.replayed:
+            return
+        arrived = self.receiver.deliveries()[seen:]
+        pings = [delivery for delivery in arrived if _event(delivery).get("type") == "ping"]
+        if self.run.expect("webhooks.test", pings, "the ping did not arrive before the answer", answer):
+            self._check(pings[0])
+            expected = {"subscription_id": self.id, "message": "pong"}
+            found = _event(pings[0]).get("data", {}).get("object")
+            self.run.same("events.ping", "data.object", found, expected, answer)
+
+    def wait(self, event_type: str, subject: object = None) -> list[Delivery]:
+        """The deliveries of this type, for this object if one is given, once there is one."""
+        for _ in range(_WAIT_SECONDS // 2):
+            found = [
+                delivery
+                for delivery in self.receiver.deliveries()
+                if (event := _event(delivery)).get("type") == event_type
+                and (subject is None or event.get("data", {}).get("object", {}).get("id") == subject)
+            ]
+            if found:
+                return found
+            self.run.clock.sleep(2)
+        return found
+
+    def retried(self, event_type: str, shape: s.Shape) -> None:
+        """The first attempt was answered with 500: the second follows after 60 s, with identical bytes."""
+        run, receiver = self.run, self.receiver
+        if run.resumed:
+            receiver.answer = 200
+            return
+        first = self.wait(event_type)
+        receiver.answer = 200
+        if not run.expect(f"events.{_dashed(event_type)}", first, f"no {event_type} arrived"):
+            return
+        self.envelope(first[0], shape)
+        id = _event(first[0]).get("id")
+        attempts: list[Delivery] = []
+        for _ in range(_WAIT_SECONDS):
+            attempts = [one for one in receiver.deliveries() if _event(one).get("id") == id]
+            if len(attempts) > 1:
+                break
+            run.clock.sleep(1)
+        if not run.expect("webhooks.retry", len(attempts) > 1, "a failed delivery is not retried in 120 s"):
+            return
+        self._check(attempts[1])
+        times = [int(one.headers.get("x-webhook-timestamp", "0")) for one in attempts[:2]]
+        apart = times[1] - times[0]
+        run.expect("webhooks.retry", 55 <= apart <= 75, f"the first retry follows after {apart} s, not 60")
+        self._same_bytes(attempts[0], attempts[1])
+        self._log(str(id))
+
+    def _same_bytes(self, one: Delivery, other: Delivery) -> None:
+        run = self.run
+        run.expect("webhooks.same-bytes", one.body == other.body, "the bytes of a second attempt differ")
+        ids = [delivery.headers.get("x-webhook-id") for delivery in (one, other)]
+        run.same("webhooks.id-header", "X-Webhook-Id of a second attempt", ids[1], ids[0], _of(other))
+
+    def _log(self, event_id: str) -> None:
+        run = self.run
+        run.clock.sleep(1)
+        listed = run.get(f"{self.path}/deliveries?limit=100", LIVE)
+        run.status("webhooks.deliveries", listed, 200)
+        run.shape("webhooks.deliveries", listed.data, s.PAGE, listed)
+        for entry in listed.items:
+            run.shape("webhooks.deliveries", entry, s.DELIVERY, listed)
+        own = [
+            entry for entry in listed.items if event_id in (entry.get("event_id"), _payload(entry).get("id"))
+        ]
+        if own:
+            run.same("webhooks.deliveries", "attempts", own[0].get("attempts"), 2, listed)
+            status = own[0].get("status", "delivered" if own[0].get("delivered_at") else "pending")
+            run.same("webhooks.deliveries", "status", status, "delivered", listed)
+        for name, value, field in (
+            ("event_type", "invoice.created", "event_type"),
+            ("status", "delivered", "status"),
+        ):
+            found = run.get(f"{self.path}/deliveries?limit=100&{name}={value}", LIVE)
+            others = [entry for entry in found.items if entry.get(field, value) != value]
+            run.expect("webhooks.delivery-filters", found.ok and not others, f"{name} does not filter", found)
+            run.expect("webhooks.delivery-filters", found.items, f"{name} finds nothing", found)
+        none = run.get(f"{self.path}/deliveries?limit=100&status=dead", LIVE)
+        run.expect("webhooks.delivery-filters", none.ok and not none.items, "none is dead", none)
+        if own:
+            self._redelivered(own[0], event_id)
+
+    def _redelivered(self, entry: dict[str, Any], event_id: str) -> None:
+        before = [one for one in self.receiver.deliveries() if _event(one).get("id") == event_id]
+        answer = self.run.call("POST", f"/webhooks/deliveries/{entry['id']}/redeliver", LIVE)
+        if answer.is_(409):
+            return
+        self.run.status("webhooks.redeliver", answer, 200, 202)
+        self.run.expect("webhooks.redeliver", answer.body.get("status"), "there is no status", answer)
+        found = before
+        for _ in range(_WAIT_SECONDS // 2):
+            found = [one for one in self.receiver.deliveries() if _event(one).get("id") == event_id]
+            if len(found) > len(before):
+                break
+            self.run.clock.sleep(2)
+        if self.run.expect("webhooks.redeliver", len(found) > len(before), "it was not sent again", answer):
+            self._same_bytes(before[0], found[-1])
+            self._check(found[-1])
+
+    def envelope(self, delivery: Delivery, shape: s.Shape) -> None:
+        """The envelope, and the object in it."""
+        self._check(delivery)
+        event = _event(delivery)
+        check = f"events.{_dashed(str(event.get('type')))}"
+        self.run.shape(check, event.get("data", {}).get("object"), shape, _of(delivery))
+
+    def expect(self, event_type: str, shape: s.Shape, subject: object = None) -> None:
+        """An event of this type arrives, for this object if one is given."""
+        check = f"events.{_dashed(event_type)}"
+        if self.run.resumed:
+            self.run.skip("the run was resumed, so deliveries of its first part are missing", check)
+            return
+        found = self.wait(event_type, subject=subject)
+        if self.run.expect(check, found, f"no {event_type} arrived in {_WAIT_SECONDS} s"):
+            self.envelope(found[-1], shape)
+
+    def finish(self) -> None:
+        """The events of the order and the deletion, the new secret, switching off and on, and the removal."""
+        run = self.run
+        self.receiver.answer = 200
+        if run.ordered:
+            self.expect("server.created", s.SERVER)
+            self.expect("invoice.paid", s.INVOICE)
+            self.expect("server.terminated", s.SERVER)
+        rotated = self.call("POST", f"{self.path}/rotate-secret")
+        secret = str(rotated.body.get("secret"))
+        run.status("webhooks.rotate", rotated, 200)
+        is_new = secret.startswith("whsec_") and secret not in self.secrets
+        run.expect("webhooks.rotate", is_new, "there is no new secret", rotated)
+        self.secrets = [secret]
+        self.ping()
+        off = self.call("PATCH", self.path, json_body={"active": False})
+        if off.ok:
+            on = self.call("PATCH", self.path, json_body={"active": True})
+            run.status("webhooks.patch", on, 200) and run.shape("webhooks.patch", on.data, s.SUBSCRIPTION, on)
+            run.same("webhooks.patch", "active", on.body.get("active"), True, on)
+        if self.call("DELETE", self.path).ok:
+            run.removed(self.path)
+
+    def _check(self, delivery: Delivery) -> None:
+        """Signature, headers and envelope of one delivery."""
+        run, headers, event, shown = self.run, delivery.headers, _event(delivery), _of(delivery)
+        stamp = headers.get("x-webhook-timestamp", "")
+        signed = f"{stamp}.".encode() + delivery.body
+        expected = "v1=" + hmac.new(self.secrets[-1].encode(), signed, sha256).hexdigest()
+        given = headers.get("x-webhook-signature", "")
+        holds = expected in [part.strip() for part in given.split(",")]
+        run.expect("webhooks.signature", holds, f"the signature {given[:12]}… is not right", shown)
+        is_now = stamp.isdigit() and abs(int(stamp) - run.clock.now()) <= _TOLERANCE
+        run.expect("webhooks.timestamp", is_now, f"X-Webhook-Timestamp is {stamp!r}", shown)
+        run.same("webhooks.id-header", "X-Webhook-Id", headers.get("x-webhook-id"), event.get("id"), shown)
+        name = headers.get("x-webhook-event")
+        run.same("webhooks.event-header", "X-Webhook-Event", name, event.get("type"), shown)
+        agent = headers.get("user-agent", "")
+        has_agent = re.fullmatch(r".+-Webhooks/1\.0", agent)
+        run.expect("webhooks.user-agent", has_agent, f"User-Agent is {agent!r}", shown)
+        run.shape("webhooks.envelope", event, s.EVENT, shown)
+        is_id = str(event.get("id")).startswith("evt_")
+        run.expect("webhooks.envelope", is_id, "id does not start evt_", shown)
+        run.same("webhooks.envelope", "livemode", event.get("livemode"), True, shown)
+        run.same("webhooks.envelope", "api_version", event.get("api_version"), "1", shown)
+        known = event.get("type") in EVENTS
+        run.expect("webhooks.envelope", known, f"the type {event.get('type')!r} is not listed", shown)
+
+
+def _refusals(run: Session, call: Callable[..., Answer]) -> None:
+    listed = call("GET", "/webhooks/events")
+    run.status("webhooks.events", listed, 200)
+    types = {entry.get("type") for entry in listed.items}
+    missing = set(EVENTS) - types - {"ping"}
+    run.expect("webhooks.events", not missing, f"the list lacks {sorted(missing)}", listed)
+    for url in ("http://hooks.example.org/", "https://127.0.0.1/", "https://10.0.0.1/", "certify"):
+        answer = call("POST", "/webhooks", json_body={"url": url, "events": ["invoice.paid"]})
+        _refused(run, call, answer)
+    body = {"url": "https://hooks.example.org/", "events": ["certify.none"]}
+    _refused(run, call, call("POST", "/webhooks", json_body=body))
+
+
+def _refused(run: Session, call: Callable[..., Answer], answer: Answer) -> None:
+    run.status("webhooks.refusals", answer, 400)
+    if answer.ok:
+        call("DELETE", f"/webhooks/{answer.body.get('id')}")
+
+
+def _event(delivery: Delivery) -> dict[str, Any]:
+    try:
+        event = json.loads(delivery.body)
+    except ValueError:
+        return {}
+    return event if isinstance(event, dict) else {}
+
+
+def _payload(entry: dict[str, Any]) -> dict[str, Any]:
+    payload = entry.get("payload")
+    return payload if isinstance(payload, dict) else {}
+
+
+def _of(delivery: Delivery) -> Answer:
+    """A delivery in the place of an answer, for the report."""
+    return Answer("a delivery", 0, delivery.headers, delivery.body)
+
+
+def _dashed(event_type: str) -> str:
+    return event_type.replace(".", "-")

@@ -1,0 +1,73 @@
+"""The work of `pulumi-hosting certify`."""
+
+import sys
+from contextlib import nullcontext
+from decimal import Decimal
+from pathlib import Path
+
+import click
+
+from pulumi_hosting.certify import Report, Settings, run
+from pulumi_hosting.certify.receiver import HttpReceiver
+from pulumi_hosting.cli.output import SCHEMA_VERSION, cannot_listen, json_text
+from pulumi_hosting.client.exceptions import ConfigurationError
+from pulumi_hosting.client.settings import API_KEY_FILE_VARIABLE, key_of_environment, settings
+from pulumi_hosting.reports.report import Unusable
+
+
+def certify(
+    base_url: str | None,
+    live_key_file: Path | None,
+    narrow_key_file: Path | None,
+    webhook_url: str | None,
+    webhook_host: str,
+    webhook_port: int,
+    state: Path | None,
+    save: Path | None,
+    junit: Path | None,
+    spend: Decimal,
+    domain: str | None,
+    max_requests: int,
+    as_json: bool,
+) -> None:
+    try:
+        account = settings(None, base_url, timeout=60, deadline=60, ca_file=None, user_agent=None)
+        live, narrow = _key(live_key_file, "--live-key-file"), _key(narrow_key_file, "--narrow-key-file")
+    except ConfigurationError as error:
+        raise Unusable(str(error)) from None
+    test = account.api_key.reveal()
+    if not test.startswith("vk_test_"):
+        raise Unusable(
+            "the key of the environment is not a test key (vk_test_…). "
+            "Next: set HOSTING_API_KEY to one, and give a live key with --live-key-file"
+        )
+    try:
+        listening = HttpReceiver(webhook_url, webhook_host, webhook_port) if webhook_url else nullcontext()
+        with listening as receiver:
+            given = Settings(
+                account.base_url, test, live, narrow, spend, domain, receiver, max_requests, state
+            )
+            report = run(given)
+    except OSError as error:
+        raise Unusable(cannot_listen(webhook_host, webhook_port, error)) from None
+    _finish(report, as_json, save, junit)
+
+
+def _key(path: Path | None, option: str) -> str | None:
+    """A live key or a narrow key, from a file that only its owner can read."""
+    if path is None:
+        return None
+    try:
+        key = key_of_environment({API_KEY_FILE_VARIABLE: str(path.absolute())})
+    except ConfigurationError as error:
+        raise ConfigurationError(str(error).replace(API_KEY_FILE_VARIABLE, option)) from None
+    return key.reveal() if key else None
+
+
+def _finish(report: Report, as_json: bool, save: Path | None, junit: Path | None) -> None:
+    if save is not None:
+        save.write_text(json_text(report.profile) + "\n", encoding="utf-8")
+    if junit is not None:
+        junit.write_text(report.junit() + "\n", encoding="utf-8")
+    click.echo(json_text({"schema_version": SCHEMA_VERSION, **report.facts}) if as_json else report.text())
+    sys.exit(report.exit_code)

@@ -1,0 +1,212 @@
+"""Certify finds nothing on the emulator, whatever it was told to be, finds what is broken, and buys nothing
+twice.
+"""
+
+import json
+import random
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+
+import httpx
+import pytest
+
+from pulumi_hosting.certify import CHECKS, Report, run
+from pulumi_hosting.certify.document import SENTENCES
+from pulumi_hosting.certify.receiver import HttpReceiver
+from pulumi_hosting.emulator.control.switches import ServiceBody, edit_service
+from pulumi_hosting.emulator.core import Core
+from pulumi_hosting.emulator.in_process_transport import Transport
+from pulumi_hosting.emulator.store import VARIANTS
+from tests.certify.page import PAGE, page
+from tests.certify.sentences import DOCUMENT, sentences
+from tests.certify.support import certified, emulator, settings
+
+EACH_VARIANT = [
+    (dialect, {name: value})
+    for dialect in ("spec", "live")
+    for name, values in VARIANTS.items()
+    for value in values[1:]
+]
+RANDOM = [
+    (dialect, {name: random.Random(f"{seed}{name}").choice(values) for name, values in VARIANTS.items()})  # noqa: S311
+    for seed, dialect in enumerate(["spec", "live"] * 10)
+]
+
+
+def servers_alive(core: Core) -> list[int]:
+    return [server.id for server in core.store.servers.values() if not server.is_gone]
+
+
+def purchases(core: Core) -> dict[str, int]:
+    """How many invoices of each type are paid."""
+    types = [invoice.type for invoice in core.store.invoices.values() if invoice.paid_at]
+    return {type: types.count(type) for type in types}
+
+
+def found(report: Report) -> dict[str, str]:
+    return {result.check: result.detail for result in report.departures}
+
+
+def test_every_sentence_has_its_checks_or_a_reason() -> None:
+    assert list(SENTENCES) == sentences(DOCUMENT.read_text("utf-8"))
+    for text, checks in SENTENCES.items():
+        assert checks, text
+        assert isinstance(checks, str) or set(checks) <= CHECKS.keys(), text
+    assert all(check.sentences for check in CHECKS.values())
+
+
+def test_the_page_has_every_sentence() -> None:
+    assert PAGE.read_text("utf-8") == page(), "Next: python -m tests.certify.page"
+
+
+@pytest.mark.parametrize("dialect", ["spec", "live"])
+def test_nothing_departs_and_nothing_stays(dialect: str) -> None:
+    core = emulator(dialect)
+    report = certified(core)
+    assert (found(report), report.unfinished, report.exit_code) == ({}, "", 0)
+    assert report.counts["ok"] >= len(CHECKS) - 4
+    assert servers_alive(core) == []
+    assert not core.store.subscriptions
+    assert not core.store.ssh_keys
+    assert purchases(core) == {
+        "vds_purchase": 1,
+        "vds_renewal": 1,
+        "ip_purchase": 1,
+        "domain_registration": 1,
+        "domain_renewal": 1,
+    }
+    assert report.left_behind == ["unpaid top-up invoice 40001", "domain certify-example.com"]
+    assert report.profile["dialect"] == dialect
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("dialect", "variants"), [*EACH_VARIANT, *RANDOM])
+def test_no_false_alarm_and_the_same_profile_again(dialect: str, variants: dict[str, object]) -> None:
+    first = certified(emulator(dialect, variants))
+    assert (found(first), first.unfinished) == ({}, "")
+    profile = json.loads(json.dumps(first.profile))
+    core = emulator()
+    edit_service(core, ServiceBody.model_validate(profile))
+    assert certified(core).profile == profile
+    seen = profile["readings"]
+    assert seen == {name: variants.get(name, VARIANTS[name][0]) for name in seen}
+
+
+def test_with_a_test_key_nothing_changes() -> None:
+    core = emulator()
+    report = certified(core, live_key=None, narrow_key=None)
+    assert (found(report), report.exit_code, report.left_behind) == ({}, 0, [])
+    assert not core.store.movements
+    assert not core.store.invoices
+    assert servers_alive(core) == []
+
+
+def test_nothing_is_bought_that_costs_more_than_allowed() -> None:
+    core = emulator()
+    report = certified(core, spend=Decimal("2.00"))
+    assert found(report) == {}
+    assert not core.store.movements
+
+
+@pytest.mark.parametrize("requests", [120, 300, 420, 470])
+def test_a_run_that_is_out_of_requests_cleans_up(requests: int) -> None:
+    core = emulator()
+    report = certified(core, max_requests=requests)
+    assert report.exit_code == 1
+    assert "--max-requests" in report.unfinished
+    assert servers_alive(core) == []
+    assert not core.store.subscriptions
+
+
+class Killed(BaseException):
+    pass
+
+
+class Kills(httpx.BaseTransport):
+    """Ends the program at the writing request number ``at`` of the live key: the service did it, the answer
+    is lost.
+    """
+
+    def __init__(self, core: Core, at: int) -> None:
+        self._inner, self._left = Transport(core), at
+        self._live = f"Bearer {core.ready_line['live_key']}"
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        if self._left == 0:  # nothing is cleaned up
+            raise Killed
+        response = self._inner.handle_request(request)
+        if request.method != "GET" and request.headers.get("authorization") == self._live:
+            self._left -= 1
+        if self._left == 0:
+            raise Killed
+        return response
+
+
+def killed_and_resumed(core: Core, at: int, state: Path) -> Report | None:
+    given = settings(core, state_file=state, transport=Kills(core, at), domain=None)
+    try:
+        run(given)
+    except Killed:
+        given.transport = Transport(core)
+        return run(given)
+    return None
+
+
+@pytest.mark.parametrize("at", [15, 26, pytest.param(range(1, 60), marks=pytest.mark.slow)])
+def test_a_killed_run_continues_and_buys_nothing_twice(at: int | range, tmp_path: Path) -> None:
+    kills = 0
+    for number in at if isinstance(at, range) else [at]:
+        core = emulator(seed=number)
+        report = killed_and_resumed(core, number, tmp_path / f"{number}.state")
+        if report is None:
+            break
+        kills += 1
+        assert (found(report), report.unfinished) == ({}, ""), number
+        assert purchases(core) == {"vds_purchase": 1, "vds_renewal": 1, "ip_purchase": 1}, number
+        assert servers_alive(core) == [*core.store.ssh_keys] == [], number
+    assert kills
+
+
+def broken(change: Callable[[httpx.Request, httpx.Response], httpx.Response]) -> Report:
+    """The report on an emulator whose answers are changed on the way."""
+    core = emulator()
+    inner = Transport(core)
+
+    class Changes(httpx.BaseTransport):
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            return change(request, inner.handle_request(request))
+
+    return certified(core, transport=Changes())
+
+
+def changed(response: httpx.Response, **fields: object) -> httpx.Response:
+    return httpx.Response(response.status_code, headers=response.headers, json={**response.json(), **fields})
+
+
+def test_departures_are_named_with_what_they_cost() -> None:
+    def change(request: httpx.Request, response: httpx.Response) -> httpx.Response:
+        if request.url.path == "/v1/balance" and response.status_code == 200:
+            return changed(response, low_balance=True, balance=1000.5)
+        return response
+
+    report = broken(change)
+    assert report.exit_code == 7
+    assert {"account.balance", "money.format"} <= found(report).keys()
+    text, junit = report.text(), report.junit()
+    assert "departure account.balance: balance is 1000.5, not money" in text
+    assert "costs users: amounts are rounded, or clients stop" in text
+    assert 'name="balance"><failure message="balance is 1000.5, not money"' in junit
+    core = emulator()
+    assert not any(core.ready_line[name] in text + junit for name in ("live_key", "test_key"))
+
+
+def test_the_receiver_takes_a_delivery() -> None:
+    with HttpReceiver("https://hooks.example.org/", "127.0.0.1", 0) as receiver:
+        receiver.answer = 503
+        url = f"http://127.0.0.1:{receiver.port}/"
+        answer = httpx.post(url, content=b"{}", headers={"X-Webhook-Id": "evt_1"}, trust_env=False)
+        assert answer.status_code == 503
+        assert [(one.headers["x-webhook-id"], one.body) for one in receiver.deliveries()] == [
+            ("evt_1", b"{}")
+        ]

@@ -12,7 +12,7 @@ SHOWN = 1500
 
 
 @dataclass(slots=True)
-class Answer:
+class HttpAnswer:
     """``status`` 0: there was none, because the connection failed. ``sent``: the request for people."""
 
     sent: str

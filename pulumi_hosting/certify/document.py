@@ -7,7 +7,7 @@ from importlib.resources import files
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class CheckFacts:
     """``cost``: what a departure costs users. ``sentences``: what it checks, quoted from the document."""
 
     id: str
@@ -18,7 +18,7 @@ class Check:
 _TEXT = json.loads(files(__package__).joinpath("document.json").read_text("utf-8"))
 SENTENCES: Mapping[str, list[str] | str] = dict(_TEXT["sentences"])
 """Every sentence, in order -> its checks, or the reason why it has none."""
-CHECKS: Mapping[str, Check] = {
-    id: Check(id, cost, tuple(text for text, checks in SENTENCES.items() if id in checks))
+CHECKS: Mapping[str, CheckFacts] = {
+    id: CheckFacts(id, cost, tuple(text for text, checks in SENTENCES.items() if id in checks))
     for id, cost in _TEXT["checks"].items()
 }

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from pulumi_hosting.certify import shapes as s
-from pulumi_hosting.certify.answers import Answer
+from pulumi_hosting.certify.answers import HttpAnswer
 from pulumi_hosting.certify.reads import ABSENT, invoice
 from pulumi_hosting.certify.sandbox import (
     PUBLIC_KEY,
@@ -18,28 +18,28 @@ from pulumi_hosting.certify.sandbox import (
     ptr,
     registered,
 )
-from pulumi_hosting.certify.session import LIVE, Session, Skip
+from pulumi_hosting.certify.session import LIVE, Exchanges, Skip
 from pulumi_hosting.certify.webhooks import Webhooks
 
 POLL_SECONDS = 5
 POLLS = 120
 
 
-class Account:
+class StagingAccount:
     """The live account: calls whose answers a resumed run keeps, and its money."""
 
-    def __init__(self, run: Session) -> None:
+    def __init__(self, run: Exchanges) -> None:
         self.run = run
-        self.call: Callable[..., Answer] = partial(run.call, who=LIVE, kept=True)
+        self.call: Callable[..., HttpAnswer] = partial(run.call, who=LIVE, kept=True)
 
-    def get(self, path: str) -> Answer:
+    def get(self, path: str) -> HttpAnswer:
         return self.call("GET", path)
 
     @property
     def balance(self) -> Decimal:
         return Decimal(self.get("/balance").body["balance"])
 
-    def charged(self, what: str, before: Decimal, answer: Answer, after: Decimal) -> Decimal:
+    def charged(self, what: str, before: Decimal, answer: HttpAnswer, after: Decimal) -> Decimal:
         """Compare what the answer says with what the balance lost."""
         run, amount = self.run, Decimal(answer.body.get("charged") or "0")
         run.charged += max(amount, before - after)
@@ -84,15 +84,15 @@ class Account:
         run.expect("invoices.types", body.get("type") in types, words, read)
 
 
-def need_live_key(run: Session) -> Account:
+def need_live_key(run: Exchanges) -> StagingAccount:
     if LIVE not in run.keys:
         raise Skip("no live key was given (--live-key-file)")
     if not run.settings.spend:
         raise Skip("nothing may be spent (--spend)")
-    return Account(run)
+    return StagingAccount(run)
 
 
-def orders_and_money(run: Session) -> None:
+def orders_and_money(run: Exchanges) -> None:
     account = need_live_key(run)
     tariff, image = choose(run)
     hooks = run.hooks = Webhooks.subscribe(run, account.call)
@@ -117,7 +117,7 @@ def orders_and_money(run: Session) -> None:
             _remove_key(account, key)
 
 
-def _ssh_key(account: Account) -> int | None:
+def _ssh_key(account: StagingAccount) -> int | None:
     run = account.run
     body = {"name": f"certify-{run.id}", "public_key": f"{PUBLIC_KEY} certify"}
     made = account.call("POST", "/ssh-keys", json_body=body)
@@ -138,13 +138,13 @@ def _ssh_key(account: Account) -> int | None:
     return id
 
 
-def _remove_key(account: Account, id: int) -> None:
+def _remove_key(account: StagingAccount, id: int) -> None:
     answer = account.call("DELETE", f"/ssh-keys/{id}")
     if answer.ok:
         account.run.removed(f"/ssh-keys/{id}")
 
 
-def _topup(account: Account, hooks: Webhooks | None) -> None:
+def _topup(account: StagingAccount, hooks: Webhooks | None) -> None:
     """A top-up is an unpaid invoice; the balance stays."""
     run, before = account.run, account.balance
     info = account.get("/balance/topup-info").body
@@ -182,7 +182,7 @@ def _topup(account: Account, hooks: Webhooks | None) -> None:
 
 
 def _order(
-    account: Account, tariff: dict[str, Any], image: str, key: int | None
+    account: StagingAccount, tariff: dict[str, Any], image: str, key: int | None
 ) -> tuple[int, dict[str, Any]] | None:
     run = account.run
     quoted = account.get(f"/catalog/quote?tariff_id={tariff['id']}&months=1")
@@ -230,7 +230,7 @@ def _order(
     return id, body
 
 
-def _await_order(account: Account, invoice_id: object) -> int:
+def _await_order(account: StagingAccount, invoice_id: object) -> int:
     run = account.run
     for _ in range(POLLS):
         order = account.get(f"/orders/{invoice_id}")
@@ -245,7 +245,7 @@ def _await_order(account: Account, invoice_id: object) -> int:
     raise Skip("the order was not finished in 10 minutes")
 
 
-def _changes(account: Account, id: int) -> None:
+def _changes(account: StagingAccount, id: int) -> None:
     run, path = account.run, f"/servers/{id}"
     change = {"notes": f"certify {run.id} changed", "name": f"certify-{run.id}-b", "auto_renew": False}
     patched = account.call("PATCH", path, json_body=change)
@@ -275,7 +275,7 @@ def _changes(account: Account, id: int) -> None:
     run.status("servers.live", live, 200) and run.shape("servers.live", live.data, s.LIVE, live)
 
 
-def _renewal(account: Account, id: int) -> None:
+def _renewal(account: StagingAccount, id: int) -> None:
     run, path = account.run, f"/servers/{id}"
     server = account.get(path)
     due = server.body["billing"]["next_due_at"]
@@ -301,7 +301,7 @@ def _renewal(account: Account, id: int) -> None:
     run.expect("servers.renew", str(now) > str(due), f"next_due_at was {due} and is {now}", read)
 
 
-def _address(account: Account, id: int) -> None:
+def _address(account: StagingAccount, id: int) -> None:
     run, path = account.run, f"/servers/{id}"
     quoted = account.get(f"{path}/ips/quote")
     run.status("addresses.quote", quoted, 200)
@@ -344,7 +344,7 @@ def _address(account: Account, id: int) -> None:
         run.expect("addresses.release", entry["id"] not in ids, "the address is still listed", left)
 
 
-def _reinstall(account: Account, id: int, image: str) -> None:
+def _reinstall(account: StagingAccount, id: int, image: str) -> None:
     run = account.run
     answer = account.call("POST", f"/servers/{id}/actions/reinstall", json_body={"os": image})
     run.status("servers.reinstall", answer, 202)
@@ -353,7 +353,7 @@ def _reinstall(account: Account, id: int, image: str) -> None:
         run.hooks.expect("server.reinstalled", s.SERVER, id)
 
 
-def _delete(account: Account, id: int) -> None:
+def _delete(account: StagingAccount, id: int) -> None:
     run, path = account.run, f"/servers/{id}"
     quoted = account.get(f"{path}/refund-quote")
     before = account.balance
@@ -379,14 +379,14 @@ def _delete(account: Account, id: int) -> None:
         run.status("servers.delete-twice", second, 409, code="service_state")
 
 
-def events(run: Session) -> None:
+def events(run: Exchanges) -> None:
     """What the receiver got from the order, the deletion and the registration; then the subscription ends."""
     if run.hooks is None:
         raise Skip("no receiver was given (--webhook-url), or nothing was ordered")
     run.hooks.finish()
 
 
-def domain(run: Session) -> None:
+def domain(run: Exchanges) -> None:
     account = need_live_key(run)
     name = run.settings.domain
     if not name:
@@ -425,7 +425,7 @@ def domain(run: Session) -> None:
         _one_domain(account, found[0]["id"], zones[0])
 
 
-def _one_domain(account: Account, id: int, zone: dict[str, Any]) -> None:
+def _one_domain(account: StagingAccount, id: int, zone: dict[str, Any]) -> None:
     run, path = account.run, f"/domains/{id}"
     read = account.get(path)
     run.status("domains.read", read, 200) and run.shape("domains.shape", read.data, s.DOMAIN, read)

@@ -3,10 +3,10 @@
 from typing import Any
 
 from pulumi_hosting.certify import shapes as s
-from pulumi_hosting.certify.answers import Answer
+from pulumi_hosting.certify.answers import HttpAnswer
 from pulumi_hosting.certify.operations import PAGED
 from pulumi_hosting.certify.sandbox import choose
-from pulumi_hosting.certify.session import LIMITS, TEST, Session, Skip
+from pulumi_hosting.certify.session import LIMITS, TEST, Exchanges, Skip
 
 SERVERS = 3
 PAGES = 6
@@ -14,7 +14,7 @@ FLOOD = 150
 """A limit above this is not tried."""
 
 
-def paging(run: Session) -> None:
+def paging(run: Exchanges) -> None:
     ids = _servers(run) if TEST in run.keys else []
     try:
         for path in PAGED:
@@ -30,7 +30,7 @@ def paging(run: Session) -> None:
                 run.removed(f"/servers/{id}")
 
 
-def _servers(run: Session) -> list[int]:
+def _servers(run: Exchanges) -> list[int]:
     """Sandbox servers, so that there is something to walk."""
     tariff, image = choose(run)
     ids = []
@@ -44,7 +44,7 @@ def _servers(run: Session) -> list[int]:
     return ids
 
 
-def _bounds(run: Session, path: str) -> None:
+def _bounds(run: Exchanges, path: str) -> None:
     for limit in ("0", "101", "-1", "certify"):
         run.status("pages.limit", run.get(f"{path}?limit={limit}", run.reader), 400)
     run.status("pages.limit", run.get(f"{path}?limit=100", run.reader), 200)
@@ -56,12 +56,12 @@ def _bounds(run: Session, path: str) -> None:
         run.status("pages.cursor", answer, 400, code="invalid_cursor")
 
 
-def _walk(run: Session, path: str, who: str) -> list[dict[str, Any]]:
+def _walk(run: Exchanges, path: str, who: str) -> list[dict[str, Any]]:
     """The first pages of one object each, compared with one large page."""
     whole = run.get(f"{path}?limit=100", who)
     found: list[dict[str, Any]] = []
     cursor: str | None = None
-    page: Answer | None = None
+    page: HttpAnswer | None = None
     while True:
         page = run.get(f"{path}?limit=1" + (f"&cursor={cursor}" if cursor else ""), who)
         run.status("pages.shape", page, 200) and run.shape("pages.shape", page.data, s.PAGE, page)
@@ -92,7 +92,7 @@ FILTERS = {
 }
 
 
-def _bound_cursor(run: Session, path: str, cursor: str, who: str) -> None:
+def _bound_cursor(run: Exchanges, path: str, cursor: str, who: str) -> None:
     middle = len(cursor) // 2
     changed = cursor[:middle] + ("A" if cursor[middle] != "A" else "B") + cursor[middle + 1 :]
     answer = run.get(f"{path}?limit=1&cursor={changed}", who)
@@ -102,7 +102,7 @@ def _bound_cursor(run: Session, path: str, cursor: str, who: str) -> None:
         run.status("pages.cursor-filters", answer, 400, code="invalid_cursor")
 
 
-def limits(run: Session) -> None:
+def limits(run: Exchanges) -> None:
     """Use up a window of each bucket: with the test key, which disturbs nobody."""
     if TEST not in run.keys:
         raise Skip("no test key was given")
@@ -130,7 +130,7 @@ def limits(run: Session) -> None:
     )
 
 
-def _flood(run: Session, bucket: bool, path: str) -> None:
+def _flood(run: Exchanges, bucket: bool, path: str) -> None:
     name, check = ("expensive", "limits.expensive") if bucket else ("normal", "limits.normal")
     limit = run.limits.get((TEST, bucket), LIMITS[bucket])
     if limit > FLOOD:

@@ -7,16 +7,16 @@ from typing import Any
 from urllib.parse import quote
 
 from pulumi_hosting.certify import shapes as s
-from pulumi_hosting.certify.answers import Answer
+from pulumi_hosting.certify.answers import HttpAnswer
 from pulumi_hosting.certify.operations import KEYED, SCOPED, WEBHOOKS, is_expensive
-from pulumi_hosting.certify.session import LIVE, NARROW, TEST, Session, Skip
+from pulumi_hosting.certify.session import LIVE, NARROW, TEST, Exchanges, Skip
 
 ABSENT = 999_999_999_999
 """The id of an object that no account has."""
 _TOO_LONG = "a" * 100
 
 
-def meta(run: Session) -> None:
+def meta(run: Exchanges) -> None:
     health = run.get("/health", None)
     run.status("meta.health", health, 200) and run.shape("meta.health", health.data, s.HEALTH, health)
     run.same("meta.version", "version of /health", health.body.get("version"), "1", health)
@@ -32,7 +32,7 @@ def meta(run: Session) -> None:
     _callers(run)
 
 
-def _description(run: Session) -> None:
+def _description(run: Exchanges) -> None:
     answer = run.get("/openapi.json", None)
     document = answer.body
     run.status("meta.openapi", answer, 200)
@@ -70,7 +70,7 @@ def _mode(call: str) -> str:
     return "forbidden" if "/webhooks" in call else "real" if call.startswith("GET ") else "fake"
 
 
-def _request_ids(run: Session) -> None:
+def _request_ids(run: Exchanges) -> None:
     check = "http.own-request-id"
     for sent, expected in (
         ("certify_1.a:B-2", "certify_1.a:B-2"),
@@ -86,7 +86,7 @@ def _request_ids(run: Session) -> None:
     run.expect(check, other != own, "two answers have the same generated X-Request-ID", answer)
 
 
-def _callers(run: Session) -> None:
+def _callers(run: Exchanges) -> None:
     for path in ("/me", "/account", "/servers"):
         run.status("auth.required", run.get(path, None), 401, code="invalid_token")
     for sent in ("vk_live_certify_no_such_key", "vk_test_certify_no_such_key"):
@@ -99,7 +99,7 @@ def _callers(run: Session) -> None:
     run.status("errors.method", run.call("PUT", "/balance", run.reader, json_body={}), 405)
 
 
-def account(run: Session) -> None:
+def account(run: Exchanges) -> None:
     answer = run.get("/account", run.reader)
     run.status("account.account", answer, 200)
     run.shape("account.account", answer.data, s.ACCOUNT, answer)
@@ -118,7 +118,7 @@ def account(run: Session) -> None:
     _invoices(run)
 
 
-def _transactions(run: Session) -> None:
+def _transactions(run: Exchanges) -> None:
     answer = run.get("/transactions?limit=100", run.reader)
     run.status("account.transactions", answer, 200)
     run.shape("account.transactions", answer.data, s.PAGE, answer)
@@ -140,7 +140,7 @@ def _moment(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def _times(run: Session, text: str, every: Answer) -> None:
+def _times(run: Exchanges, text: str, every: HttpAnswer) -> None:
     """``since`` is inclusive; both take ``Z`` or an offset."""
     moment = _moment(text)
     last = moment + timedelta(seconds=1)
@@ -159,7 +159,7 @@ def _times(run: Session, text: str, every: Answer) -> None:
     run.expect("account.transaction-filters", found.ok and not late, "until has later ones", found)
 
 
-def _invoices(run: Session) -> None:
+def _invoices(run: Exchanges) -> None:
     answer = run.get("/invoices?limit=100", run.reader)
     run.status("invoices.list", answer, 200)
     run.shape("invoices.list", answer.data, s.PAGE, answer)
@@ -175,7 +175,7 @@ def _invoices(run: Session) -> None:
         read_invoice(run, answer.items[0].get("id"), run.reader)
 
 
-def invoice(run: Session, value: object, answer: Answer) -> None:
+def invoice(run: Exchanges, value: object, answer: HttpAnswer) -> None:
     run.shape("invoices.shape", value, s.INVOICE, answer)
     if isinstance(value, dict) and value.get("status") in ("paid", "not_paid"):
         paid = value.get("paid_at")
@@ -183,7 +183,7 @@ def invoice(run: Session, value: object, answer: Answer) -> None:
         run.expect("invoices.shape", holds, f"paid_at is {paid!r} of an invoice {value['status']}", answer)
 
 
-def read_invoice(run: Session, id: object, who: str) -> Answer:
+def read_invoice(run: Exchanges, id: object, who: str) -> HttpAnswer:
     """One invoice and its PDF."""
     answer = run.get(f"/invoices/{id}", who)
     run.status("invoices.read", answer, 200)
@@ -201,7 +201,7 @@ def read_invoice(run: Session, id: object, who: str) -> Answer:
 # --- catalog ------------------------------------------------------------------------------------------------
 
 
-def catalog(run: Session) -> None:
+def catalog(run: Exchanges) -> None:
     tariffs = whole(run, "/catalog/tariffs")
     for entry in tariffs.items:
         run.shape("catalog.tariffs", entry, s.TARIFF, tariffs)
@@ -231,7 +231,7 @@ def catalog(run: Session) -> None:
     _quotes(run, tariffs.items)
 
 
-def whole(run: Session, path: str, who: str | None = None) -> Answer:
+def whole(run: Exchanges, path: str, who: str | None = None) -> HttpAnswer:
     """A short list, which comes whole."""
     answer = run.get(path, who or run.reader)
     run.status("pages.whole", answer, 200)
@@ -240,7 +240,7 @@ def whole(run: Session, path: str, who: str | None = None) -> Answer:
     return answer
 
 
-def _images(run: Session, tariffs: Answer) -> None:
+def _images(run: Exchanges, tariffs: HttpAnswer) -> None:
     images = whole(run, "/catalog/os")
     slugs = {entry.get("slug") for entry in images.items}
     run.expect("catalog.os", slugs and all(slugs), "an image has no slug", images)
@@ -253,7 +253,7 @@ def _images(run: Session, tariffs: Answer) -> None:
     run.status("catalog.os-filter", run.get("/catalog/os?tariff_id=0", run.reader), 400)
 
 
-def _quotes(run: Session, tariffs: list[dict[str, Any]]) -> None:
+def _quotes(run: Exchanges, tariffs: list[dict[str, Any]]) -> None:
     balance = Decimal(run.get("/balance", run.reader).body.get("balance", "0"))
     tariff = tariffs[0]
     for months in (1, 12):
@@ -291,7 +291,7 @@ def _quotes(run: Session, tariffs: list[dict[str, Any]]) -> None:
 # --- objects ------------------------------------------------------------------------------------------------
 
 
-def objects(run: Session) -> None:
+def objects(run: Exchanges) -> None:
     servers = run.get("/servers?limit=100", run.reader)
     run.status("servers.list", servers, 200)
     run.shape("servers.list", servers.data, s.PAGE, servers)
@@ -322,7 +322,7 @@ def objects(run: Session) -> None:
             run.status("sandbox.webhooks", answer, 403, code="sandbox_not_supported")
 
 
-def _availability(run: Session) -> None:
+def _availability(run: Exchanges) -> None:
     zones = run.get("/catalog/zones", run.reader).items
     if not zones:
         raise Skip("the catalog has no zones")
@@ -350,7 +350,7 @@ def _availability(run: Session) -> None:
     run.expect("domains.availability-idn", same, "Unicode and punycode are answered differently", both[0])
 
 
-def _api_keys(run: Session) -> None:
+def _api_keys(run: Exchanges) -> None:
     keys = whole(run, "/keys")
     run.status("keys.list", keys, 200)
     for entry in keys.items:
@@ -369,7 +369,7 @@ def _api_keys(run: Session) -> None:
                 run.limits[who, is_expensive_bucket] = limit
 
 
-def scopes(run: Session) -> None:
+def scopes(run: Exchanges) -> None:
     """Every operation whose scope the narrow key lacks."""
     if NARROW not in run.keys:
         raise Skip("no key that lacks scopes was given (--narrow-key-file)")

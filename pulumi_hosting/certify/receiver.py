@@ -3,7 +3,7 @@
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from pulumi_hosting.certify.settings import Delivery
+from pulumi_hosting.certify.settings import WebhookDelivery
 
 LARGEST = 1_000_000
 
@@ -13,7 +13,7 @@ class HttpReceiver:
 
     def __init__(self, url: str, host: str, port: int) -> None:
         self.url, self.answer = url, 200
-        self._seen: list[Delivery] = []
+        self._seen: list[WebhookDelivery] = []
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -21,7 +21,7 @@ class HttpReceiver:
                 length = self.headers.get("Content-Length", "0")
                 size = int(length) if length.isdigit() else 0
                 headers = {name.lower(): text for name, text in self.headers.items()}
-                receiver._seen.append(Delivery(headers, self.rfile.read(min(size, LARGEST))))
+                receiver._seen.append(WebhookDelivery(headers, self.rfile.read(min(size, LARGEST))))
                 self.send_response(receiver.answer)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
@@ -41,5 +41,5 @@ class HttpReceiver:
         self._server.shutdown()
         self._server.server_close()
 
-    def deliveries(self) -> list[Delivery]:
+    def deliveries(self) -> list[WebhookDelivery]:
         return list(self._seen)

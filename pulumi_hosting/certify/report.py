@@ -10,7 +10,7 @@ OK, DEPARTURE, NOT_CHECKED = "ok", "departure", "not checked"
 
 
 @dataclass(slots=True)
-class Result:
+class Finding:
     """``verdict``: ``ok``, ``departure`` or ``not checked``; ``detail`` says what differs, or why it was not
     checked. ``request`` and ``answer`` are the last ones seen, secrets masked.
     """
@@ -25,12 +25,12 @@ class Result:
 
 
 @dataclass(slots=True)
-class Report:
+class Conformance:
     """``profile``: what the deployment does where the document leaves a choice. ``left_behind``: objects that
     the run made and could not remove. ``unfinished``: why the run stopped, if it did.
     """
 
-    results: list[Result] = field(default_factory=list)
+    results: list[Finding] = field(default_factory=list)
     profile: dict[str, Any] = field(default_factory=dict)
     left_behind: list[str] = field(default_factory=list)
     requests: int = 0
@@ -38,7 +38,7 @@ class Report:
     unfinished: str = ""
 
     @property
-    def departures(self) -> list[Result]:
+    def departures(self) -> list[Finding]:
         return [result for result in self.results if result.verdict == DEPARTURE]
 
     @property

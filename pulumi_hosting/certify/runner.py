@@ -1,9 +1,9 @@
 """The run: one part after the other, and what follows whatever happens: cleaning up."""
 
 from pulumi_hosting.certify import live, pages, reads, sandbox
-from pulumi_hosting.certify.report import Report
-from pulumi_hosting.certify.session import Session, Skip, Stopped
-from pulumi_hosting.certify.settings import Settings
+from pulumi_hosting.certify.report import Conformance
+from pulumi_hosting.certify.session import Exchanges, Skip, Stopped
+from pulumi_hosting.certify.settings import RunSettings
 
 PARTS = (
     (reads.meta, "meta. http. auth. errors."),
@@ -26,12 +26,12 @@ PARTS = (
 UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 
 
-def run(settings: Settings) -> Report:
+def run(settings: RunSettings) -> Conformance:
     """Check the deployment. Never raises for what it answers: see :class:`Report`."""
     try:
-        session = Session(settings)
+        session = Exchanges(settings)
     except Stopped as error:
-        return Report(unfinished=str(error))
+        return Conformance(unfinished=str(error))
     with session:
         if not session.keys:
             session.report.unfinished = "there is no key. Next: set HOSTING_API_KEY to a test key"

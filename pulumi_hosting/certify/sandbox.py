@@ -5,21 +5,21 @@ from decimal import Decimal
 from typing import Any
 
 from pulumi_hosting.certify import shapes as s
-from pulumi_hosting.certify.answers import Answer
+from pulumi_hosting.certify.answers import HttpAnswer
 from pulumi_hosting.certify.operations import KEYED
 from pulumi_hosting.certify.reads import ABSENT, whole
-from pulumi_hosting.certify.session import LIVE, TEST, Session, Skip
+from pulumi_hosting.certify.session import LIVE, TEST, Exchanges, Skip
 
 SANDBOX_IDS = 9_000_000_000
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHsfB1y0fXZ0m0oH0w5nq3t3v9f2dN8mQK4h1XW0qEpR"
 
 
-def need_test_key(run: Session) -> None:
+def need_test_key(run: Exchanges) -> None:
     if TEST not in run.keys:
         raise Skip("no test key was given")
 
 
-def choose(run: Session) -> tuple[dict[str, Any], str]:
+def choose(run: Exchanges) -> tuple[dict[str, Any], str]:
     """The cheapest tariff that can be ordered and refunded, and an image for it."""
     tariffs = run.get("/catalog/tariffs", run.reader).items
     sold = [entry for entry in tariffs if entry.get("in_stock") and not entry.get("non_refundable")]
@@ -33,11 +33,11 @@ def choose(run: Session) -> tuple[dict[str, Any], str]:
     return tariff, (linux or images)[0]["slug"]
 
 
-def balance(run: Session, who: str = TEST, **options: Any) -> Decimal:
+def balance(run: Exchanges, who: str = TEST, **options: Any) -> Decimal:
     return Decimal(run.get("/balance", who, **options).body["balance"])
 
 
-def simulated_order(run: Session) -> None:
+def simulated_order(run: Exchanges) -> None:
     need_test_key(run)
     tariff, image = choose(run)
     before = balance(run)
@@ -69,11 +69,11 @@ def simulated_order(run: Session) -> None:
     run.same("sandbox.nothing-charged", "invoices after simulations", _ids(listed), invoices, listed)
 
 
-def _ids(answer: Answer) -> list[object]:
+def _ids(answer: HttpAnswer) -> list[object]:
     return [entry.get("id") for entry in answer.items]
 
 
-def _replays(run: Session, body: dict[str, Any], first: Answer) -> None:
+def _replays(run: Exchanges, body: dict[str, Any], first: HttpAnswer) -> None:
     """The same Idempotency-Key again, in each situation of the table."""
     again = run.call("POST", "/servers", TEST, json_body=body, step="sandbox order", stored=True)
     ids = [answer.body.get("server", {}).get("id") for answer in (first, again)]
@@ -99,7 +99,7 @@ def _replays(run: Session, body: dict[str, Any], first: Answer) -> None:
     run.reading("body_comparison", "parsed" if answer.status == first.status else "bytes")
 
 
-def _visible(run: Session, id: int, body: dict[str, Any]) -> None:
+def _visible(run: Exchanges, id: int, body: dict[str, Any]) -> None:
     listed = run.get("/servers?limit=100")
     run.expect("sandbox.visible", id in _ids(listed), "the sandbox server is not in the list", listed)
     for entry in listed.items:
@@ -131,7 +131,7 @@ def _visible(run: Session, id: int, body: dict[str, Any]) -> None:
     run.status("servers.live", status, 200) and run.shape("servers.live", status.data, s.LIVE, status)
 
 
-def detail(run: Session, answer: Answer, id: int, body: dict[str, Any], who: str = TEST) -> None:
+def detail(run: Exchanges, answer: HttpAnswer, id: int, body: dict[str, Any], who: str = TEST) -> None:
     """The read of one server, as ordered, and its quote of a refund."""
     run.status("servers.read", answer, 200)
     run.shape("servers.shape", answer.data, s.SERVER_DETAIL, answer)
@@ -143,7 +143,7 @@ def detail(run: Session, answer: Answer, id: int, body: dict[str, Any], who: str
     run.shape("servers.refund-quote", refund.data, s.REFUND_QUOTE, refund)
 
 
-def _actions(run: Session, id: int, image: str) -> None:
+def _actions(run: Exchanges, id: int, image: str) -> None:
     path = f"/servers/{id}"
     note = f"certify {run.id}"
     patched = run.call("PATCH", path, TEST, json_body={"notes": note, "auto_renew": True})
@@ -177,7 +177,7 @@ def _actions(run: Session, id: int, image: str) -> None:
     _password_resets(run, path)
 
 
-def _password_resets(run: Session, path: str) -> None:
+def _password_resets(run: Exchanges, path: str) -> None:
     """Five within five minutes are answered, the sixth is not."""
     seen = set()
     for _ in range(5):
@@ -192,7 +192,7 @@ def _password_resets(run: Session, path: str) -> None:
     run.status("servers.reset-limit", answer, 429, code="rate_limited")
 
 
-def _addresses(run: Session, id: int) -> None:
+def _addresses(run: Exchanges, id: int) -> None:
     path = f"/servers/{id}/ips"
     listed = whole(run, path, TEST)
     for entry in listed.items:
@@ -217,18 +217,18 @@ def _addresses(run: Session, id: int) -> None:
     run.status("errors.not-found", answer, 404, code="not_found")
 
 
-def _bounds(quoted: Answer) -> tuple[object, object]:
+def _bounds(quoted: HttpAnswer) -> tuple[object, object]:
     return quoted.body.get("extra_ips"), quoted.body.get("max_extra_ips")
 
 
-def bought_address(run: Session, answer: Answer, quoted: Answer) -> None:
+def bought_address(run: Exchanges, answer: HttpAnswer, quoted: HttpAnswer) -> None:
     run.status("addresses.buy", answer, 200, 201)
     run.shape("addresses.buy", answer.data, s.ADDRESS_BOUGHT, answer)
     now = quoted.body.get("prorated_now")
     run.same("money.address", "charged", answer.body.get("charged"), now, answer)
 
 
-def ptr(run: Session, path: str, who: str) -> None:
+def ptr(run: Exchanges, path: str, who: str) -> None:
     """Sets and removes the record of an address; refuses what is no host name."""
     kept = who == LIVE
     name = "host.certify.example.org"
@@ -244,7 +244,7 @@ def ptr(run: Session, path: str, who: str) -> None:
         run.expect("addresses.ptr", not answer.body.get("ptr"), "the record stays", answer)
 
 
-def _renewal(run: Session, id: int) -> None:
+def _renewal(run: Exchanges, id: int) -> None:
     server = run.get(f"/servers/{id}")
     due, price = server.body["billing"]["next_due_at"], server.body["billing"]["recurring_amount"]
     answer = run.call("POST", f"/servers/{id}/renew", TEST, json_body={"months": 1}, step="sandbox renewal")
@@ -270,7 +270,7 @@ def _renewal(run: Session, id: int) -> None:
         )
 
 
-def _delete(run: Session, id: int) -> None:
+def _delete(run: Exchanges, id: int) -> None:
     path = f"/servers/{id}"
     unkeyed = run.call("DELETE", path, TEST)
     run.status("idempotency.required", unkeyed, 400, code="idempotency_key_required")
@@ -285,7 +285,7 @@ def _delete(run: Session, id: int) -> None:
         run.status("servers.delete-twice", second, 409, code="service_state")
 
 
-def gone(run: Session, path: str, who: str) -> None:
+def gone(run: Exchanges, path: str, who: str) -> None:
     """After a deletion: absent, or listed as cancelled."""
     read = run.get(path, who, kept=who == LIVE)
     holds = read.is_(404) or read.body.get("status") == "cancelled"
@@ -293,7 +293,7 @@ def gone(run: Session, path: str, who: str) -> None:
     run.reading("deleted_servers", "gone" if read.is_(404) else "listed")
 
 
-def deleted(run: Session, answer: Answer) -> Decimal | None:
+def deleted(run: Exchanges, answer: HttpAnswer) -> Decimal | None:
     """The result of a deletion, in either form. The refund."""
     run.status("servers.delete", answer, 200)
     run.shape("servers.delete", answer.data, s.DELETED, answer)
@@ -311,7 +311,7 @@ def deleted(run: Session, answer: Answer) -> Decimal | None:
 # --- other writes -------------------------------------------------------------------------------------------
 
 
-def simulated_writes(run: Session) -> None:
+def simulated_writes(run: Exchanges) -> None:
     need_test_key(run)
     before, invoices = balance(run), _ids(run.get("/invoices?limit=100"))
     info = run.get("/balance/topup-info").body
@@ -362,7 +362,7 @@ def simulated_writes(run: Session) -> None:
         run.status("invoices.payment-link", answer, 400)
 
 
-def _payments(run: Session, unpaid: list[dict[str, Any]], available: Decimal) -> None:
+def _payments(run: Exchanges, unpaid: list[dict[str, Any]], available: Decimal) -> None:
     """Simulated payments of invoices from the balance; a top-up is paid through its gateway."""
     for entry in [entry for entry in unpaid if entry.get("type") != "topup"][:3]:
         id, amount = entry["id"], Decimal(entry["amount"])
@@ -377,7 +377,7 @@ def _payments(run: Session, unpaid: list[dict[str, Any]], available: Decimal) ->
     run.skip("the account has no unpaid invoice for this", "invoices.pay", "invoices.pay-refused")
 
 
-def insufficient(run: Session, check: str, answer: Answer, price: Decimal, available: Decimal) -> None:
+def insufficient(run: Exchanges, check: str, answer: HttpAnswer, price: Decimal, available: Decimal) -> None:
     """402, with what is missing."""
     run.status(check, answer, 402, code="insufficient_funds")
     details = answer.error.get("details", {})
@@ -386,7 +386,7 @@ def insufficient(run: Session, check: str, answer: Answer, price: Decimal, avail
     run.expect(check, details.get("currency"), "details.currency is missing", answer)
 
 
-def _too_dear(run: Session) -> None:
+def _too_dear(run: Exchanges) -> None:
     """An order that the balance does not cover."""
     available = balance(run)
     tariffs = [entry for entry in run.get("/catalog/tariffs").items if entry.get("in_stock")]
@@ -402,7 +402,7 @@ def _too_dear(run: Session) -> None:
     run.skip("the balance covers every order", "servers.insufficient-funds")
 
 
-def _simulated_domain(run: Session) -> None:
+def _simulated_domain(run: Exchanges) -> None:
     zones = run.get("/catalog/zones").items
     if not zones:
         return
@@ -431,7 +431,7 @@ def _simulated_domain(run: Session) -> None:
             run.same("domains.transfer", "charged", moved.body.get("charged"), price, moved)
 
 
-def registered(run: Session, answer: Answer, zone: dict[str, Any]) -> None:
+def registered(run: Exchanges, answer: HttpAnswer, zone: dict[str, Any]) -> None:
     run.status("domains.register", answer, 201, 202)
     wanted = "registered" if answer.is_(201) else "pending"
     run.same("domains.register", "status", answer.body.get("status"), wanted, answer)
@@ -444,7 +444,7 @@ def registered(run: Session, answer: Answer, zone: dict[str, Any]) -> None:
 # --- refused requests ---------------------------------------------------------------------------------------
 
 
-def refusals(run: Session) -> None:
+def refusals(run: Exchanges) -> None:
     """Bodies, content types, sizes and Idempotency-Keys that are refused, with a test key."""
     need_test_key(run)
     form = {"Content-Type": "text/plain"}
@@ -472,7 +472,7 @@ def refusals(run: Session) -> None:
     _stored_refusals(run)
 
 
-def _fields(run: Session) -> None:
+def _fields(run: Exchanges) -> None:
     body = {"public_key": PUBLIC_KEY}
     answer = run.call("POST", "/ssh-keys", TEST, json_body=body)
     run.status("errors.fields", answer, 400, code="validation_error")
@@ -480,7 +480,7 @@ def _fields(run: Session) -> None:
     run.expect("errors.fields", fields, "details.fields is missing", answer)
 
 
-def _orders(run: Session) -> None:
+def _orders(run: Exchanges) -> None:
     tariff, image = choose(run)
     good = {"tariff_id": tariff["id"], "os": image, "name": f"certify-{run.id}", "months": 1}
     refused: list[tuple[str, dict[str, Any], str | None]] = [
@@ -514,7 +514,7 @@ def _orders(run: Session) -> None:
     run.status("servers.order-refusals", answer, 400)
 
 
-def _stored_refusals(run: Session) -> None:
+def _stored_refusals(run: Exchanges) -> None:
     """Whether a refusal is stored under its key; the document allows either reading."""
     first = run.call("POST", "/balance/topup", TEST, json_body={"amount": "0.01"}, step="refusal")
     again = run.call(

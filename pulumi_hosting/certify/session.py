@@ -15,11 +15,11 @@ from typing import Any, TextIO
 
 import httpx
 
-from pulumi_hosting.certify.answers import Answer, masked
+from pulumi_hosting.certify.answers import HttpAnswer, masked
 from pulumi_hosting.certify.document import CHECKS
 from pulumi_hosting.certify.operations import STATUS_OF, is_expensive
-from pulumi_hosting.certify.report import DEPARTURE, NOT_CHECKED, OK, Report, Result
-from pulumi_hosting.certify.settings import Settings
+from pulumi_hosting.certify.report import DEPARTURE, NOT_CHECKED, OK, Conformance, Finding
+from pulumi_hosting.certify.settings import RunSettings
 from pulumi_hosting.certify.shapes import Shape, format_problems, problems
 
 TEST, LIVE, NARROW = "test", "live", "narrow"
@@ -37,14 +37,14 @@ class Skip(Exception):
     """The rest of this part cannot be checked: why."""
 
 
-class Session:
+class Exchanges:
     """Sends and judges. ``keys``: those that were given, by name."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: RunSettings) -> None:
         self.settings, self.clock = settings, settings.clock
-        self.report = Report()
+        self.report = Conformance()
         self.results = {
-            id: Result(id, check.sentences, check.cost, detail="the run saw nothing to check it on")
+            id: Finding(id, check.sentences, check.cost, detail="the run saw nothing to check it on")
             for id, check in CHECKS.items()
         }
         self.report.results = list(self.results.values())
@@ -69,7 +69,7 @@ class Session:
         self.ordered = False
         """Whether a live server was ordered."""
 
-    def __enter__(self) -> "Session":
+    def __enter__(self) -> "Exchanges":
         return self
 
     def __exit__(
@@ -80,7 +80,7 @@ class Session:
 
     # --- verdicts
 
-    def expect(self, check: str, holds: object, detail: str, answer: Answer | None = None) -> bool:
+    def expect(self, check: str, holds: object, detail: str, answer: HttpAnswer | None = None) -> bool:
         """One observation. The first departure of a check stays."""
         result = self.results[check]
         if result.verdict != DEPARTURE:
@@ -99,17 +99,17 @@ class Session:
         """The same for every check whose id begins with one of these."""
         self.skip(why, *(id for id in self.results if id.startswith(tuple(areas.split()))))
 
-    def shape(self, check: str, value: object, shape: Shape, answer: Answer) -> bool:
+    def shape(self, check: str, value: object, shape: Shape, answer: HttpAnswer) -> bool:
         found = list(problems(value, shape))
         return self.expect(check, not found, "; ".join(found), answer)
 
-    def status(self, check: str, answer: Answer, *allowed: int, code: str | None = None) -> bool:
+    def status(self, check: str, answer: HttpAnswer, *allowed: int, code: str | None = None) -> bool:
         """The answer has one of these statuses, and this code."""
         words = " or ".join(map(str, allowed)) + (f" {code}" if code else "")
         holds = answer.status in allowed and (code is None or answer.code == code)
         return self.expect(check, holds, f"answered {answer.short}, not {words}", answer)
 
-    def same(self, check: str, what: str, found: object, expected: object, answer: Answer) -> bool:
+    def same(self, check: str, what: str, found: object, expected: object, answer: HttpAnswer) -> bool:
         return self.expect(check, found == expected, f"{what} is {found}, not {expected}", answer)
 
     # --- requests
@@ -118,7 +118,7 @@ class Session:
         """The Idempotency-Key of a step: the same when the run is resumed."""
         return hashlib.sha256(f"{self.id} {name}".encode()).hexdigest()[:32]
 
-    def get(self, path: str, who: str | None = TEST, **options: Any) -> Answer:
+    def get(self, path: str, who: str | None = TEST, **options: Any) -> HttpAnswer:
         return self.call("GET", path, who, **options)
 
     def call(
@@ -135,7 +135,7 @@ class Session:
         wait: bool = True,
         flood: bool = False,
         stored: bool = False,
-    ) -> Answer:
+    ) -> HttpAnswer:
         """Send a request with the key named ``who``, ``None``: with none.
 
         ``step``: with its Idempotency-Key. ``kept``: its answer is kept in the state file, and a resumed run
@@ -177,7 +177,7 @@ class Session:
 
     def _send(
         self, method: str, path: str, headers: Mapping[str, str], content: bytes | None, sent: str
-    ) -> Answer:
+    ) -> HttpAnswer:
         if self.report.requests >= self._most:
             raise Stopped(f"{self._most} requests were sent. Next: a larger --max-requests")
         self.report.requests += 1
@@ -186,9 +186,9 @@ class Session:
                 method, self.settings.base_url.rstrip("/") + path, headers=dict(headers), content=content
             )
         except httpx.HTTPError:
-            return Answer(sent, 0)
+            return HttpAnswer(sent, 0)
         found = {name.lower(): value for name, value in response.headers.items()}
-        return Answer(sent, response.status_code, found, response.content)
+        return HttpAnswer(sent, response.status_code, found, response.content)
 
     def _wait_for_limit(self, who: str, bucket: bool) -> None:
         left, reset = self._left.get((who, bucket), (1, 0.0))
@@ -197,7 +197,7 @@ class Session:
         if left <= 0:
             self._left.pop((who, bucket), None)
 
-    def _note_limit(self, answer: Answer, who: str, call: str) -> None:
+    def _note_limit(self, answer: HttpAnswer, who: str, call: str) -> None:
         if (limit := _whole(answer.headers.get("x-ratelimit-limit"))) is None:
             return
         bucket = is_expensive(call)
@@ -212,7 +212,7 @@ class Session:
 
     # --- what holds for every answer
 
-    def _check_every(self, answer: Answer, who: str | None, call: str, stored: bool) -> None:
+    def _check_every(self, answer: HttpAnswer, who: str | None, call: str, stored: bool) -> None:
         headers, data = answer.headers, answer.data
         self.expect("http.request-id", headers.get("x-request-id"), "there is no X-Request-ID", answer)
         if who is not None and self.keys[who].startswith("vk_test_"):
@@ -234,7 +234,7 @@ class Session:
         if who is not None:
             self._note_limit(answer, who, call)
 
-    def _check_error(self, answer: Answer, stored: bool) -> None:
+    def _check_error(self, answer: HttpAnswer, stored: bool) -> None:
         error, code = answer.error, answer.code
         texts = all(isinstance(error.get(name), str) for name in ("code", "message", "request_id"))
         whole = texts and isinstance(error.get("details", {}), dict)
@@ -248,7 +248,7 @@ class Session:
             has = _whole(answer.headers.get("retry-after")) is not None
             self.expect("limits.retry-after", has, "there is no Retry-After in seconds", answer)
 
-    def _check_limit_headers(self, answer: Answer, who: str, call: str) -> None:
+    def _check_limit_headers(self, answer: HttpAnswer, who: str, call: str) -> None:
         names = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset")
         limit, left, reset = (_whole(answer.headers.get(name)) for name in names)
         if limit is None or left is None or reset is None:
@@ -323,7 +323,7 @@ def _seconds(text: str | None, otherwise: float) -> float:
     return float(number) if number else otherwise
 
 
-def _date(answer: Answer, otherwise: float) -> float:
+def _date(answer: HttpAnswer, otherwise: float) -> float:
     try:
         return parsedate_to_datetime(answer.headers["date"]).timestamp()
     except (KeyError, ValueError, TypeError):
@@ -353,15 +353,15 @@ class _Kept:
     def resumed(self) -> bool:
         return bool(self._waiting)
 
-    def take(self, sent: str) -> Answer | None:
+    def take(self, sent: str) -> HttpAnswer | None:
         """The kept answer of the next step, if an earlier run got it."""
         if not self._waiting or self._waiting[0]["sent"] != sent:
             self._waiting.clear()
             return None
         row = self._waiting.pop(0)
-        return Answer(sent, row["status"], row["headers"], b64decode(row["content"]), replayed=True)
+        return HttpAnswer(sent, row["status"], row["headers"], b64decode(row["content"]), replayed=True)
 
-    def add(self, answer: Answer) -> None:
+    def add(self, answer: HttpAnswer) -> None:
         headers = {name: text for name, text in answer.headers.items() if name.startswith(_KEPT_HEADERS)}
         content = b64encode(answer.content).decode()
         row = {"sent": answer.sent, "status": answer.status, "headers": headers, "content": content}

@@ -10,7 +10,7 @@ from typing import Protocol
 import httpx
 
 
-class Clock(Protocol):
+class WaitingClock(Protocol):
     """The time of the deployment. A test advances a manual clock in place of sleeping."""
 
     def now(self) -> float:
@@ -28,25 +28,25 @@ class RealClock:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class WebhookDelivery:
     """A webhook as it arrived. Names of headers are in lower case."""
 
     headers: Mapping[str, str]
     body: bytes
 
 
-class Receiver(Protocol):
+class WebhookReceiver(Protocol):
     """Receives webhooks at a public ``url`` and answers each with the status ``answer``."""
 
     url: str
     answer: int
 
-    def deliveries(self) -> list[Delivery]:
+    def deliveries(self) -> list[WebhookDelivery]:
         """All that arrived so far, oldest first."""
 
 
 @dataclass(slots=True)
-class Settings:
+class RunSettings:
     """``live_key``: without it the run only reads and simulates. ``narrow_key``: one that lacks scopes, for
     the checks of scopes. ``spend``: what the run may be charged at most, refunds not counted. ``domain``: a
     name that may be registered. ``state_file``: keeps the answers of the live part, so that a killed run
@@ -59,8 +59,8 @@ class Settings:
     narrow_key: str | None = field(default=None, repr=False)
     spend: Decimal = Decimal(0)
     domain: str | None = None
-    receiver: Receiver | None = None
+    receiver: WebhookReceiver | None = None
     max_requests: int = 2000
     state_file: Path | None = None
     transport: httpx.BaseTransport | None = None
-    clock: Clock = field(default_factory=RealClock)
+    clock: WaitingClock = field(default_factory=RealClock)

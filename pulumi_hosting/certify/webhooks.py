@@ -8,9 +8,9 @@ from hashlib import sha256
 from typing import Any
 
 from pulumi_hosting.certify import shapes as s
-from pulumi_hosting.certify.answers import Answer
-from pulumi_hosting.certify.session import LIVE, Session
-from pulumi_hosting.certify.settings import Delivery, Receiver
+from pulumi_hosting.certify.answers import HttpAnswer
+from pulumi_hosting.certify.session import LIVE, Exchanges
+from pulumi_hosting.certify.settings import WebhookDelivery, WebhookReceiver
 
 EVENTS = [
     "server.created",
@@ -36,13 +36,15 @@ _TOLERANCE = 300
 class Webhooks:
     """One subscription, from its creation to its removal."""
 
-    def __init__(self, run: Session, call: Callable[..., Answer], receiver: Receiver, made: Answer) -> None:
+    def __init__(
+        self, run: Exchanges, call: Callable[..., HttpAnswer], receiver: WebhookReceiver, made: HttpAnswer
+    ) -> None:
         self.run, self.call, self.receiver = run, call, receiver
         self.id, self.secrets = made.body.get("id"), [str(made.body.get("secret"))]
         self.path = f"/webhooks/{self.id}"
 
     @classmethod
-    def subscribe(cls, run: Session, call: Callable[..., Answer]) -> "Webhooks | None":
+    def subscribe(cls, run: Exchanges, call: Callable[..., HttpAnswer]) -> "Webhooks | None":
         receiver = run.settings.receiver
         _refusals(run, call)
         if receiver is None:
@@ -90,7 +92,7 @@ class Webhooks:
             found = _event(pings[0]).get("data", {}).get("object")
             self.run.same("events.ping", "data.object", found, expected, answer)
 
-    def wait(self, event_type: str, subject: object = None) -> list[Delivery]:
+    def wait(self, event_type: str, subject: object = None) -> list[WebhookDelivery]:
         """The deliveries of this type, for this object if one is given, once there is one."""
         for _ in range(_WAIT_SECONDS // 2):
             found = [
@@ -116,7 +118,7 @@ class Webhooks:
             return
         self.envelope(first[0], shape)
         id = _event(first[0]).get("id")
-        attempts: list[Delivery] = []
+        attempts: list[WebhookDelivery] = []
         for _ in range(_WAIT_SECONDS):
             attempts = [one for one in receiver.deliveries() if _event(one).get("id") == id]
             if len(attempts) > 1:
@@ -131,7 +133,7 @@ class Webhooks:
         self._same_bytes(attempts[0], attempts[1])
         self._log(str(id))
 
-    def _same_bytes(self, one: Delivery, other: Delivery) -> None:
+    def _same_bytes(self, one: WebhookDelivery, other: WebhookDelivery) -> None:
         run = self.run
         run.expect("webhooks.same-bytes", one.body == other.body, "the bytes of a second attempt differ")
         ids = [delivery.headers.get("x-webhook-id") for delivery in (one, other)]
@@ -182,7 +184,7 @@ class Webhooks:
             self._same_bytes(before[0], found[-1])
             self._check(found[-1])
 
-    def envelope(self, delivery: Delivery, shape: s.Shape) -> None:
+    def envelope(self, delivery: WebhookDelivery, shape: s.Shape) -> None:
         """The envelope, and the object in it."""
         self._check(delivery)
         event = _event(delivery)
@@ -222,7 +224,7 @@ class Webhooks:
         if self.call("DELETE", self.path).ok:
             run.removed(self.path)
 
-    def _check(self, delivery: Delivery) -> None:
+    def _check(self, delivery: WebhookDelivery) -> None:
         """Signature, headers and envelope of one delivery."""
         run, headers, event, shown = self.run, delivery.headers, _event(delivery), _of(delivery)
         stamp = headers.get("x-webhook-timestamp", "")
@@ -248,7 +250,7 @@ class Webhooks:
         run.expect("webhooks.envelope", known, f"the type {event.get('type')!r} is not listed", shown)
 
 
-def _refusals(run: Session, call: Callable[..., Answer]) -> None:
+def _refusals(run: Exchanges, call: Callable[..., HttpAnswer]) -> None:
     listed = call("GET", "/webhooks/events")
     run.status("webhooks.events", listed, 200)
     types = {entry.get("type") for entry in listed.items}
@@ -261,13 +263,13 @@ def _refusals(run: Session, call: Callable[..., Answer]) -> None:
     _refused(run, call, call("POST", "/webhooks", json_body=body))
 
 
-def _refused(run: Session, call: Callable[..., Answer], answer: Answer) -> None:
+def _refused(run: Exchanges, call: Callable[..., HttpAnswer], answer: HttpAnswer) -> None:
     run.status("webhooks.refusals", answer, 400)
     if answer.ok:
         call("DELETE", f"/webhooks/{answer.body.get('id')}")
 
 
-def _event(delivery: Delivery) -> dict[str, Any]:
+def _event(delivery: WebhookDelivery) -> dict[str, Any]:
     try:
         event = json.loads(delivery.body)
     except ValueError:
@@ -280,9 +282,9 @@ def _payload(entry: dict[str, Any]) -> dict[str, Any]:
     return payload if isinstance(payload, dict) else {}
 
 
-def _of(delivery: Delivery) -> Answer:
+def _of(delivery: WebhookDelivery) -> HttpAnswer:
     """A delivery in the place of an answer, for the report."""
-    return Answer("a delivery", 0, delivery.headers, delivery.body)
+    return HttpAnswer("a delivery", 0, delivery.headers, delivery.body)
 
 
 def _dashed(event_type: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from pulumi_hosting.certify import Report, Settings, run
+from pulumi_hosting.certify import Conformance, RunSettings, run
 from pulumi_hosting.certify.receiver import HttpReceiver
 from pulumi_hosting.cli.output import SCHEMA_VERSION, cannot_listen, json_text
 from pulumi_hosting.client.exceptions import ConfigurationError
@@ -44,7 +44,7 @@ def certify(
     try:
         listening = HttpReceiver(webhook_url, webhook_host, webhook_port) if webhook_url else nullcontext()
         with listening as receiver:
-            given = Settings(
+            given = RunSettings(
                 account.base_url, test, live, narrow, spend, domain, receiver, max_requests, state
             )
             report = run(given)
@@ -64,7 +64,7 @@ def _key(path: Path | None, option: str) -> str | None:
     return key.reveal() if key else None
 
 
-def _finish(report: Report, as_json: bool, save: Path | None, junit: Path | None) -> None:
+def _finish(report: Conformance, as_json: bool, save: Path | None, junit: Path | None) -> None:
     if save is not None:
         save.write_text(json_text(report.profile) + "\n", encoding="utf-8")
     if junit is not None:

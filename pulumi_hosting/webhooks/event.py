@@ -19,7 +19,7 @@ class Ping(m.Response):
     message: str | None = m.optional("`pong`.")
 
 
-class Event(m.Event):
+class DeliveredEvent(m.Event):
     """An event of a delivery. One of ``server``, ``invoice``, ``balance``, ``domain``, ``key`` and ``ping``
     is its object, by the type of the event; the others are ``None``. Of a type that this version does not
     know, all may be: ``object`` has its JSON.
@@ -71,7 +71,7 @@ class Event(m.Event):
         return self.type.partition(".")[0]
 
 
-def _typed(event: Event, kind: str, model: type[M]) -> M | None:
+def _typed(event: DeliveredEvent, kind: str, model: type[M]) -> M | None:
     if event._kind != kind:
         return None
     found = _read(model, event.object)

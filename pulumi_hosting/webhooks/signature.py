@@ -24,7 +24,7 @@ from pulumi_hosting.api.models.webhooks import EVENT_HEADER, ID_HEADER, SIGNATUR
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import ConfigurationError, WebhookRejected
 from pulumi_hosting.client.responses import has_odd_number
-from pulumi_hosting.webhooks.event import Event
+from pulumi_hosting.webhooks.event import DeliveredEvent
 
 __all__ = [
     "EVENT_HEADER",
@@ -33,7 +33,7 @@ __all__ = [
     "SIGNATURE_HEADER",
     "TIMESTAMP_HEADER",
     "TOLERANCE_SECONDS",
-    "Event",
+    "DeliveredEvent",
     "Headers",
     "Secrets",
     "parse",
@@ -56,7 +56,7 @@ def verify(
     *,
     now: float | None = None,
     tolerance: float = TOLERANCE_SECONDS,
-) -> Event:
+) -> DeliveredEvent:
     """Verify a delivery and return its event.
 
     - ``body``: the raw bytes as they were received, or their text, which is encoded as UTF-8.
@@ -122,11 +122,11 @@ def verify_signature(
         raise WebhookRejected(f"no signature in {SIGNATURE_HEADER} matches the body and the secret")
 
 
-def parse(body: bytes) -> Event:
+def parse(body: bytes) -> DeliveredEvent:
     """Parse a body whose signature was verified. Raises ``WebhookRejected`` when it is not an event."""
     if not has_odd_number(body):
         try:
-            return Event.model_validate_json(body)
+            return DeliveredEvent.model_validate_json(body)
         except ValidationError:
             pass  # reported below: pydantic's error holds the body, and must not be the context
     raise WebhookRejected("the body is not an event: id, type, created_at and data are needed")

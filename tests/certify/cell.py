@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from pulumi_hosting.certify import Delivery, Report, Settings, run
+from pulumi_hosting.certify import Conformance, RunSettings, WebhookDelivery, run
 from tests.certify.deployment import BASE_URL, RECEIVER, Deployment, allowed
 from tests.certify.judge import Departures, judge
 from tests.certify.mutants import MUTANTS, together
@@ -21,22 +21,22 @@ MOST_SECONDS = 120
 class _Receiver:
     url: str = f"{RECEIVER}/hooks"
     answer: int = 200
-    received: list[Delivery] = field(default_factory=list)
+    received: list[WebhookDelivery] = field(default_factory=list)
 
-    def deliveries(self) -> list[Delivery]:
+    def deliveries(self) -> list[WebhookDelivery]:
         return list(self.received)
 
     def receive(self, headers: dict[str, str], body: bytes) -> tuple[int, bytes]:
-        self.received.append(Delivery({name.lower(): text for name, text in headers.items()}, body))
+        self.received.append(WebhookDelivery({name.lower(): text for name, text in headers.items()}, body))
         return self.answer, b"." * 1500
 
 
-def report(deployment: Deployment) -> Report:
+def report(deployment: Deployment) -> Conformance:
     """The report of a run with all that it can be given."""
     receiver = _Receiver()
     deployment.deliver_to(receiver.receive)
     return run(
-        Settings(
+        RunSettings(
             base_url=BASE_URL,
             test_key=deployment.test_key,
             live_key=deployment.live_key,

@@ -3,7 +3,7 @@
 from decimal import Decimal
 from typing import Any
 
-from pulumi_hosting.certify import Delivery, Report, Settings, run
+from pulumi_hosting.certify import Conformance, RunSettings, WebhookDelivery, run
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.in_process_transport import Transport
@@ -12,22 +12,22 @@ from pulumi_hosting.emulator.webhook_delivery import Attempt, AttemptOutcome
 BASE_URL = "http://emulator/v1"
 
 
-class Receiver:
+class WebhookReceiver:
     """Takes the deliveries of an emulator without a network."""
 
     url = "https://hooks.certify.example.org/"
     answer = 200
 
     def __init__(self, core: Core) -> None:
-        self._seen: list[Delivery] = []
+        self._seen: list[WebhookDelivery] = []
         core.send = self.receive
 
     def receive(self, attempt: Attempt) -> AttemptOutcome:
         headers = {name.lower(): value for name, value in attempt.headers.items()}
-        self._seen.append(Delivery(headers, attempt.payload))
+        self._seen.append(WebhookDelivery(headers, attempt.payload))
         return AttemptOutcome(self.answer, None if self.answer < 300 else "refused", "")
 
-    def deliveries(self) -> list[Delivery]:
+    def deliveries(self) -> list[WebhookDelivery]:
         return list(self._seen)
 
 
@@ -57,17 +57,17 @@ def narrow_key(core: Core) -> str:
     return core.store.new_key(account, "live", name="narrow", scopes=[]).token
 
 
-def settings(core: Core, **given: Any) -> Settings:
+def settings(core: Core, **given: Any) -> RunSettings:
     """Everything is allowed, unless ``given`` says otherwise."""
     keys = {name: core.ready_line[name] for name in ("live_key", "test_key")}
-    return Settings(
+    return RunSettings(
         **{
             "base_url": BASE_URL,
             **keys,
             "narrow_key": narrow_key(core),
             "spend": Decimal(200),
             "domain": "certify-example.com",
-            "receiver": Receiver(core),
+            "receiver": WebhookReceiver(core),
             "transport": Transport(core),
             "clock": Advancing(core),
             **given,
@@ -75,5 +75,5 @@ def settings(core: Core, **given: Any) -> Settings:
     )
 
 
-def certified(core: Core, **given: Any) -> Report:
+def certified(core: Core, **given: Any) -> Conformance:
     return run(settings(core, **given))

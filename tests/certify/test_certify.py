@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from pulumi_hosting.certify import CHECKS, Report, run
+from pulumi_hosting.certify import CHECKS, Conformance, run
 from pulumi_hosting.certify.document import SENTENCES
 from pulumi_hosting.certify.receiver import HttpReceiver
 from pulumi_hosting.emulator.control.switches import ServiceBody, edit_service
@@ -44,7 +44,7 @@ def purchases(core: Core) -> dict[str, int]:
     return {type: types.count(type) for type in types}
 
 
-def found(report: Report) -> dict[str, str]:
+def found(report: Conformance) -> dict[str, str]:
     return {result.check: result.detail for result in report.departures}
 
 
@@ -143,7 +143,7 @@ class Kills(httpx.BaseTransport):
         return response
 
 
-def killed_and_resumed(core: Core, at: int, state: Path) -> Report | None:
+def killed_and_resumed(core: Core, at: int, state: Path) -> Conformance | None:
     given = settings(core, state_file=state, transport=Kills(core, at), domain=None)
     try:
         run(given)
@@ -168,7 +168,7 @@ def test_a_killed_run_continues_and_buys_nothing_twice(at: int | range, tmp_path
     assert kills
 
 
-def broken(change: Callable[[httpx.Request, httpx.Response], httpx.Response]) -> Report:
+def broken(change: Callable[[httpx.Request, httpx.Response], httpx.Response]) -> Conformance:
     """The report on an emulator whose answers are changed on the way."""
     core = emulator()
     inner = Transport(core)

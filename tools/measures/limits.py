@@ -28,15 +28,15 @@ WALKS = {"Pulumi": (15, 5), "Ansible": (12, 4)}
 """Hops and changes of ``tariff_id``."""
 
 LIMITS = {
-    "functions that a refreshed server passes, from the answer to the state": Limit(42, 28, 25),
+    "functions that a refreshed server passes, from the answer to the state": Limit(42, 31, 25),
     "its returns to a folder that it has left": Limit(21, 8, 8),
     "functions that read `max_charge`": Limit(16, 6, 6),
     "folders of these functions": Limit(4, 1, 1),
-    "uses of `Any`": Limit(1616, 525, 900),
-    "imports inside functions": Limit(208, 105, 120),
+    "uses of `Any`": Limit(1616, 605, 900),
+    "imports inside functions": Limit(208, 110, 120),
     "class names that several modules define": Limit(50, 0, 0),
-    "functions without a docstring, in per cent": Limit(50, 44, 50),
-    "length of a function that 95 % do not exceed, in lines": Limit(28, 24, 28),
+    "functions without a docstring, in per cent": Limit(50, 45, 50),
+    "length of a function that 95 % do not exceed, in lines": Limit(28, 25, 28),
 }
 
 BUDGETS = {
@@ -45,16 +45,24 @@ BUDGETS = {
         1509, 1455, "a file per action: its price, its key, and the proof that nothing is paid twice"
     ),
     "pulumi_hosting/api": Budget(
-        3714, 2820, "a row for each operation and a model for each body, every field described"
+        3714,
+        3000,
+        "a row for each operation and a model for each body, every field described and bounded",
     ),
-    "pulumi_hosting/cli": Budget(1349, 1310, "options and exit codes of each command"),
+    "pulumi_hosting/certify": Budget(
+        0, 2560, "a check for each sentence of the API document, with an HTTP client and shapes of its own"
+    ),
+    "pulumi_hosting/cli": Budget(1349, 1425, "options and exit codes of each command"),
     "pulumi_hosting/client": Budget(
         2891,
-        3490,
-        "requests, retries, damaged answers, and one queue per key for all processes of one or many machines",
+        4170,
+        "requests, retries, damaged answers, one queue per key for all processes of one or many machines; "
+        "loop and transport twice, for threads and for asyncio",
     ),
     "pulumi_hosting/emulator": Budget(
-        5837, 4815, "the whole service: store, clock, handlers, control interface, both dialects"
+        5837,
+        5240,
+        "the whole service: store, clock, handlers, control interface, both dialects, accounts from files",
     ),
     "pulumi_hosting/exactly_once": Budget(
         1718, 2335, "a purchase of each good, found again after a kill at any request"
@@ -74,15 +82,18 @@ BUDGETS = {
         1328, 1520, "rehearsals, a year of them, both engines, and the check of an account"
     ),
     "pulumi_hosting/reports": Budget(
-        2348, 2815, "a file for each question that a command answers, metrics among them"
+        2348, 2970, "a file for each question that a command answers, metrics and account files among them"
     ),
     "pulumi_hosting/resources": Budget(
         3466, 3270, "a file per resource: inputs, state, mapping, and its powers"
     ),
     "pulumi_hosting/schema": Budget(265, 255, "one reflection of models and operations for every generator"),
     "pulumi_hosting/session": Budget(792, 805, "what a run shares: reads, ownership, clock, paid time"),
+    "pulumi_hosting/testing": Budget(
+        0, 225, "the pytest plugin: an emulator, client, account and clock for each test"
+    ),
     "pulumi_hosting/webhooks": Budget(
-        825, 955, "verification, a receiver that neither loses nor repeats an event, and a relay"
+        825, 1010, "verification, typed events, a receiver that neither loses nor repeats one, and a relay"
     ),
     "ansible_collections": Budget(
         3357, 3360, "modules and action plugins over the planner, inventory, callback, event source"

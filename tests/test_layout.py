@@ -273,7 +273,7 @@ SAME_THING = {
 }
 # Folders with one file per area, resource or module: the files are named after what they are about.
 BY_SUBJECT = re.compile(
-    r"pulumi_hosting/(api/models|api/operations|client/services|client/async_services)/"
+    r"pulumi_hosting/(api/models|api/operations|certify|client/services|client/async_services)/"
     r"|pulumi_hosting/(emulator/handlers|resources|actions)/"
     r"|pulumi_hosting/(cli|reports|provider/sdk/declarations|provider/sdk/results)/"
     r"|ansible_collections/hosting/cloud/plugins/(action|callback|inventory|doc_fragments|modules)/"

@@ -1,6 +1,6 @@
 """The run: one part after the other, and what follows whatever happens: cleaning up."""
 
-from pulumi_hosting.certify import live, pages, reads, sandbox
+from pulumi_hosting.certify import live, pages, reads, refused, sandbox
 from pulumi_hosting.certify.report import Conformance
 from pulumi_hosting.certify.session import Exchanges, Skip, Stopped
 from pulumi_hosting.certify.settings import RunSettings
@@ -13,7 +13,7 @@ PARTS = (
     (reads.scopes, "scopes."),
     (sandbox.simulated_order, "sandbox. servers. idempotency."),
     (sandbox.simulated_writes, "sandbox."),
-    (sandbox.refusals, "idempotency. http."),
+    (refused.refusals, "idempotency. http."),
     (pages.paging, "pages."),
     (live.orders_and_money, "money. webhooks. events. orders. addresses."),
     (live.domain, "domains. events.domain"),

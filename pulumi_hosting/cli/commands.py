@@ -135,8 +135,20 @@ _written = partial(click.option, type=click.Path(dir_okay=False, path_type=Path)
 @click.option("--domain", metavar="NAME", help="Register this domain. It stays on the account.")
 @click.option("--webhook-url", metavar="URL", help="A public https URL that leads to --webhook-port.")
 @click.option("--webhook-host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--webhook-port", type=click.IntRange(1, 65535), default=5000, show_default=True)
-@click.option("--max-requests", type=click.IntRange(1), default=2000, show_default=True)
+@click.option(
+    "--webhook-port",
+    type=click.IntRange(1, 65535),
+    default=5000,
+    show_default=True,
+    help="The port to listen on.",
+)
+@click.option(
+    "--max-requests",
+    type=click.IntRange(1),
+    default=2000,
+    show_default=True,
+    help="Stop after so many requests.",
+)
 @_written(
     "--state",
     help="Keep what the live part did in this file, so that the command continues after it was killed and "

@@ -297,15 +297,15 @@ def _boundary(new: Any) -> Any:
 
 def _unbound(original: Any, self: Call, rows: Any) -> Answer:
     self.raw_query = {}
-    return original(self, rows)  # type: ignore[no-any-return]
+    return original(self, rows)  # type: ignore[no-any-return]  # of an untyped original
 
 
 def _any_cursor(original: Any, self: Call, rows: Any) -> Answer:
     try:
-        return original(self, rows)  # type: ignore[no-any-return]
+        return original(self, rows)  # type: ignore[no-any-return]  # of an untyped original
     except Refusal:
         self.query = self.query.model_copy(update={"cursor": None})
-        return original(self, rows)  # type: ignore[no-any-return]
+        return original(self, rows)  # type: ignore[no-any-return]  # of an untyped original
 
 
 def _last(cursor: object) -> Any:

@@ -88,7 +88,7 @@ def _not_since(original: Any, call: Call) -> Answer:
     if call.query.since is not None:
         later = call.query.since + timedelta(milliseconds=1)
         call.query = call.query.model_copy(update={"since": later})
-    return original(call)  # type: ignore[no-any-return]
+    return original(call)  # type: ignore[no-any-return]  # of an untyped original
 
 
 READS = [
@@ -143,7 +143,7 @@ def _price(new: Any, name: str = "price") -> Change:
 
     def quote(original: Any, call: Call) -> Answer:
         with around(pricing, name, lambda original, *given, **named: new(original(*given, **named)))():
-            return original(call)  # type: ignore[no-any-return]
+            return original(call)  # type: ignore[no-any-return]  # of an untyped original
 
     return handler("get_quote", quote)
 

@@ -167,7 +167,7 @@ def _raised(original: Any, *given: Any, **named: Any) -> Any:
 
 def _order_price(original: Any, call: Call) -> Answer:
     with around(pricing, "price", _raised)():
-        return original(call)  # type: ignore[no-any-return]
+        return original(call)  # type: ignore[no-any-return]  # of an untyped original
 
 
 def _twice(original: Any, store: Any, invoice: Any, cause: Any) -> None:
@@ -178,7 +178,7 @@ def _twice(original: Any, store: Any, invoice: Any, cause: Any) -> None:
 def _in_stock(original: Any, call: Call) -> Answer:
     for tariff in call.store.tariffs.values():
         tariff.in_stock = True
-    return original(call)  # type: ignore[no-any-return]
+    return original(call)  # type: ignore[no-any-return]  # of an untyped original
 
 
 def _hidden_invoice(call: Call, response: Answer) -> None:
@@ -375,7 +375,7 @@ def _no_address(call: Call, response: Answer) -> None:
 
 def _bought(original: Any, call: Call) -> Answer:
     call.store.addresses[call.ids["ip_id"]].bought = True
-    return original(call)  # type: ignore[no-any-return]
+    return original(call)  # type: ignore[no-any-return]  # of an untyped original
 
 
 def _not_released(original: Any, call: Call) -> Answer:
@@ -397,7 +397,7 @@ def _ptr_field(data: dict[str, Any]) -> None:
 
 def _ip_price(original: Any, call: Call) -> Answer:
     with around(servers, "_price_now", lambda original, *given: (original(*given)[0] + 1, 30))():
-        return original(call)  # type: ignore[no-any-return]
+        return original(call)  # type: ignore[no-any-return]  # of an untyped original
 
 
 def _same_ptr(call: Call, response: Answer) -> None:
@@ -468,7 +468,7 @@ ADDRESSES = [
 
 def _unlimited(original: Any, call: Call) -> Answer:
     call.store.tariffs[call.server().tariff_id].max_extra_ips = 99
-    return original(call)  # type: ignore[no-any-return]
+    return original(call)  # type: ignore[no-any-return]  # of an untyped original
 
 
 MUTANTS = [*INVOICES, *ORDERS, *SERVERS, *ADDRESSES]

@@ -85,7 +85,7 @@ def _keyless(*operations: str, when: Test = lambda call: True) -> Change:
 
 
 def _length(low: int, high: int) -> Change:
-    return const(idempotency_store, "KEY_LENGTH", range(low, high + 1))
+    return const(idempotency_store, "KEY_PATTERN", f"^[!-~]{{{low},{high}}}$")
 
 
 def _has_uuid(call: Call) -> bool:

@@ -25,6 +25,7 @@ from pulumi_hosting.certify.shapes import Shape, format_problems, problems
 TEST, LIVE, NARROW = "test", "live", "narrow"
 LIMITS = {False: 120, True: 20}
 ATTEMPTS = 4
+BUSY_SECONDS, BUSY_PAUSE = 600, 5
 _KEPT_HEADERS = ("content-", "x-", "retry-after", "allow", "cache-control", "date", "www-")
 _AUTHENTICATED = re.compile(r"(?!GET /(health|openapi\.json))")
 
@@ -139,7 +140,8 @@ class Exchanges:
         """Send a request with the key named ``who``, ``None``: with none.
 
         ``step``: with its Idempotency-Key. ``kept``: its answer is kept in the state file, and a resumed run
-        does not send it again. ``wait``: send again after 429 and 503. ``flood``: do not even wait for a new
+        does not send it again. ``wait``: send again after 429 and 503, and
+        when the operation that is running on the object has ended. ``flood``: do not even wait for a new
         window. ``stored``: the answer may be a replay, whose body can have the request id of the first.
         """
         sent_headers = {"Accept": "application/json, application/pdf"}
@@ -157,10 +159,15 @@ class Exchanges:
         if kept and (known := self._kept.take(sent)) is not None:
             return known
         bucket = bool(is_expensive(f"{method} {path}"))
-        for attempt in range(ATTEMPTS):
+        attempt = busy = 0
+        while True:
             if not flood and who is not None:
                 self._wait_for_limit(who, bucket)
             answer = self._send(method, path, sent_headers, content, sent)
+            if wait and busy < BUSY_SECONDS and answer.is_(409, "operation_in_progress"):
+                busy += BUSY_PAUSE
+                self.clock.sleep(BUSY_PAUSE)
+                continue
             if not (wait and not flood and answer.status in (0, 429, 503)) or (attempt + 1 == ATTEMPTS):
                 break
             if answer.status == 0 and method != "GET" and not step:
@@ -168,6 +175,7 @@ class Exchanges:
             if answer.code == "api_disabled":
                 break
             self.clock.sleep(min(_seconds(answer.headers.get("retry-after"), 1.0), 61.0))
+            attempt += 1
         if answer.status == 0:
             raise Stopped(f"{method} {path} was not answered. Next: run the same command again")
         self._check_every(answer, who, f"{method} {path}", stored)

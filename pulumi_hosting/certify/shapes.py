@@ -117,7 +117,7 @@ SERVER: Shape = {
     "ip|primary_ip": "str?",
     "notes": "str?",
     "tariff": "obj",
-    "ips": "list",
+    "ips|ip": "addresses",
     "resources": "obj",
     "flags": {"blocked": "bool", "expired": "bool", "is_test": "bool"},
     "billing": {
@@ -241,6 +241,7 @@ EVENT: Shape = {
 }
 
 _TYPES: Mapping[str, Any] = {
+    "addresses": lambda value: value is None or isinstance(value, str | list),
     "str": lambda value: isinstance(value, str),
     "int": lambda value: isinstance(value, int) and not isinstance(value, bool),
     "num": lambda value: isinstance(value, int | float) and not isinstance(value, bool),

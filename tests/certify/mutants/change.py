@@ -310,7 +310,8 @@ def put(path: str, new: object) -> Edit:
 def rename(path: str, new: str) -> Edit:
     def edit(response: Answer) -> None:
         for container, key in list(_places(response.body, path)):
-            container[new] = container.pop(key)
+            if key in container:  # two lists may hold the same object
+                container[new] = container.pop(key)
 
     return edit
 

@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 RULES = Path(__file__).with_suffix(".txt")
 SKIPPED = re.compile(
-    r"LICENSE|.*COPYING|.*\.lock|.*package-lock\.json|tools/words\.(py|txt)|tests/test_words\.py|tests/offline/recordings/.*|tests/transcripts/recorded/.*|tests/fixtures/states/[0-9].*|tests/certify/hosting-client-api-v1\.md|.*\.(png|pdf|svg)"
+    r"LICENSE|.*COPYING|.*\.lock|.*package-lock\.json|tools/words\.(py|txt)|tests/test_words\.py|tests/offline/recordings/.*|tests/transcripts/recorded/.*|tests/fixtures/states/[0-9].*|tests/certify/hosting-client-api-v1\.md|docs/certify\.md|pulumi_hosting/certify/document\.json|.*\.(png|pdf|svg)"
 )
 
 

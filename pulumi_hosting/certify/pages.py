@@ -103,7 +103,7 @@ def _bound_cursor(run: Exchanges, path: str, cursor: str, who: str) -> None:
 
 
 def limits(run: Exchanges) -> None:
-    """Use up a window of each bucket: with the test key, which disturbs nobody."""
+    """Use up a window of each bucket: with the test key, which disturbs no one."""
     if TEST not in run.keys:
         raise Skip("no test key was given")
     tariffs = run.get("/catalog/tariffs").items

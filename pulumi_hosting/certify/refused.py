@@ -5,7 +5,7 @@ from typing import Any
 
 from pulumi_hosting.certify.operations import KEYED
 from pulumi_hosting.certify.reads import ABSENT
-from pulumi_hosting.certify.sandbox import choose, need_test_key, too_dear
+from pulumi_hosting.certify.sandbox import choose, need_test_key, too_expensive
 from pulumi_hosting.certify.session import TEST, Exchanges
 
 SANDBOX_IDS = 9_000_000_000
@@ -36,7 +36,7 @@ def refusals(run: Exchanges) -> None:
         run.status("idempotency.length", answer, 400)
     _fields(run)
     _orders(run)
-    too_dear(run)
+    too_expensive(run)
     _stored_refusals(run)
 
 

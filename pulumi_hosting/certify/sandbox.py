@@ -385,7 +385,7 @@ def insufficient(run: Exchanges, check: str, answer: HttpAnswer, price: Decimal,
     run.expect(check, details.get("currency"), "details.currency is missing", answer)
 
 
-def too_dear(run: Exchanges) -> None:
+def too_expensive(run: Exchanges) -> None:
     """An order that the balance does not cover."""
     available = balance(run)
     tariffs = [entry for entry in run.get("/catalog/tariffs").items if entry.get("in_stock")]

@@ -1,4 +1,4 @@
-"""Both forms of the client, and a certificate for servers on loopback."""
+"""Both clients of the client, and a certificate for servers on loopback."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

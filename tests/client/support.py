@@ -133,7 +133,7 @@ FORMS: dict[str, Callable[..., Any]] = {"Client": Client, "AsyncClient": on_loop
 CLIENT_ONLY = pytest.mark.parametrize("both", ["Client"], indirect=True)
 """For a test of what only the synchronous form has: threads, its connections, indexes of a list."""
 made: Callable[..., Any] = Client
-"""How clients are made: the fixture ``both`` has each test run with both forms."""
+"""How clients are made: the fixture ``both`` has each test run with both clients."""
 
 
 def scripted(

@@ -395,7 +395,7 @@ def too_expensive(run: Exchanges) -> None:
         total = Decimal(quoted.body.get("total", "0"))
         if total > available and images:
             body = {"tariff_id": tariff["id"], "os": images[0]["slug"], "months": 12}
-            answer = run.call("POST", "/servers", TEST, json_body=body, step="too dear")
+            answer = run.call("POST", "/servers", TEST, json_body=body, step="too expensive")
             insufficient(run, "servers.insufficient-funds", answer, total, available)
             return
     run.skip("the balance covers every order", "servers.insufficient-funds")

@@ -145,13 +145,13 @@ def test_a_refusal_names_the_value_and_the_words_that_are_known() -> None:
         refusal(400, "validation_error", details={"fields": {"name": "unsupported_tld"}}),
     )
     with pytest.raises(ValidationFailed) as caught:
-        client.webhooks.create(url="https://a.example.org/", events=["server.crated"], description="hush")
-    assert "events: unknown, given server.crated; this version knows server.created, " in str(caught.value)
+        client.webhooks.create(url="https://a.example.org/", events=["server.burnt"], description="hush")
+    assert "events: unknown, given server.burnt; this version knows server.created, " in str(caught.value)
     assert "hush" not in str(caught.value)
     with pytest.raises(
-        ValidationFailed, match="not_allowed, given actve; this version knows active, stopped"
+        ValidationFailed, match="not_allowed, given awake; this version knows active, stopped"
     ):
-        client.servers.list(status="actve").all()
+        client.servers.list(status="awake").all()
     with pytest.raises(ValidationFailed, match=r"name: unsupported_tld, given shop\.xyz"):
         client.domains.register(name="shop.xyz", years=1)
     with pytest.raises(InvalidInput, match=r"'created' is not one of server\.created, .*, or \*"):

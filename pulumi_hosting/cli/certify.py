@@ -43,14 +43,15 @@ def certify(
         )
     try:
         listening = HttpReceiver(webhook_url, webhook_host, webhook_port) if webhook_url else nullcontext()
-        with listening as receiver:
-            given = RunSettings(
-                account.base_url, test, live, narrow, spend, domain, receiver, max_requests, state
-            )
-            report = run(given)
     except OSError as error:
         raise Unusable(cannot_listen(webhook_host, webhook_port, error)) from None
-    _finish(report, as_json, save, junit)
+    try:
+        with listening as receiver:
+            keys = account.base_url, test, live, narrow
+            report = run(RunSettings(*keys, spend, domain, receiver, max_requests, state))
+        _finish(report, as_json, save, junit)
+    except OSError as error:
+        raise Unusable(f"{error.filename}: {error.strerror}. Next: name another file") from None
 
 
 def _key(path: Path | None, option: str) -> str | None:

@@ -22,12 +22,11 @@ def _duration(context: click.Context, option: click.Parameter, value: str | None
 
 def _amount(context: click.Context, option: click.Parameter, value: str) -> Decimal:
     try:
-        given = Decimal(value)
+        if (given := Decimal(value)).is_finite() and given >= 0:
+            return given
     except ArithmeticError:
-        given = Decimal("NaN")
-    if not given.is_finite() or given < 0:
-        raise click.BadParameter(f"{value!r} is no amount such as 20.00")
-    return given
+        pass
+    raise click.BadParameter(f"{value!r} is no amount such as 20.00")
 
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)

@@ -13,7 +13,6 @@ import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
@@ -117,10 +116,8 @@ class AsyncClient(AsyncServices):
             if prepared
             else core._prepare(row, ids, query or {}, body or {}, key=key, cursor=cursor)
         )
-        # no name for the headers, which hold the key: tracebacks may show variables
-        request = replace(
-            request, headers={**core._headers, **request.headers}, timeout=core._settings.timeout
-        )
+        if core._is_view:
+            request = core._optioned(request)
         attempts = Attempts(row, key, began=core.monotonic())
         place = self.rate_limiter.place(request.operation, request.query, core.words)
         failure: HostingError | None = None

@@ -123,7 +123,8 @@ class Client(Services):
         )
         if http_client is not None:
             check_http_client(http_client, alone=transport is None and ca_file is None)
-        self._read_only, self._headers, self._closed = read_only, dict[str, str](), Event()
+        self._read_only, self._closed = read_only, Event()
+        self._is_view, self._headers = False, dict[str, str]()  # of with_options
         self.transport = HttpTransport(self._settings, clock, transport, http_client)
         """Sends each attempt. May be wrapped, to watch the requests of this client."""
         self.observer: Callable[[HttpRequest, object], None] | None = None
@@ -217,10 +218,8 @@ class Client(Services):
             if prepared
             else self._prepare(row, ids, query or {}, body or {}, key=key, cursor=cursor)
         )
-        # no name for the headers, which hold the key: tracebacks may show variables
-        request = replace(
-            request, headers={**self._headers, **request.headers}, timeout=self._settings.timeout
-        )
+        if self._is_view:
+            request = self._optioned(request)
         attempts = Attempts(row, key, began=self._clock())
         place = self.rate_limiter.place(request.operation, request.query, self.words)
         failure: HostingError | None = None
@@ -235,6 +234,11 @@ class Client(Services):
             failure, after = self._decided(place, attempts, self._judged(request, failure), request)
             if after:
                 self._sleep(after)
+
+    def _optioned(self, request: HttpRequest) -> HttpRequest:
+        """With the options of this view. The headers get no name: they hold the key, and tracebacks may show
+        variables."""
+        return replace(request, headers={**self._headers, **request.headers}, timeout=self._settings.timeout)
 
     def _attempted(self, attempts: Attempts, place: "Place") -> float:
         """One more attempt begins: when to give it up."""
@@ -441,7 +445,7 @@ class Client(Services):
             {name: value for name, value in vars(self).items() if not isinstance(value, Service)}
         )
         view._settings = with_limits(self._settings, timeout, deadline)
-        view._headers = self._headers | checked_headers(headers or {})
+        view._is_view, view._headers = True, self._headers | checked_headers(headers or {})
         Services.__init__(view, view)
         return view
 

@@ -6,6 +6,7 @@ page.
 """
 
 import argparse
+import logging
 import re
 import sys
 import time
@@ -64,7 +65,7 @@ def main() -> int:
     single = [(name,) for name in MUTANTS if options.only in name]
     double = [(a.id, b.id) for a, b in pairs() if options.only in f"{a.id} {b.id}"]
     seeds = () if options.only else range(VARIANTS)
-    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
+    with ProcessPoolExecutor(options.jobs, get_context("spawn"), initializer=logging.disable) as pool:
         results = [
             shown("mutants", pool.map(of_mutants, single, chunksize=4), named=True) if single else None,
             shown("mutants in pairs", pool.map(of_mutants, double, chunksize=4), named=True)

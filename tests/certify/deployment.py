@@ -1,6 +1,5 @@
 """A deployment in this process, with a staging account: what a run of certify meets in the proof."""
 
-import logging
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -43,7 +42,6 @@ class Deployment:
     per_request: float = 0.02
 
     def __post_init__(self) -> None:
-        logging.getLogger("pulumi_hosting.emulator").setLevel(logging.CRITICAL)  # mutants fail as they like
         self.core = Core(
             clock=Clock(manual=True, start=START),
             dialect=self.dialect,

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import httpx
 import pytest
+from click.testing import CliRunner
 
 from pulumi_hosting.certify import CHECKS, Conformance, run
 from pulumi_hosting.certify.document import SENTENCES
 from pulumi_hosting.certify.receiver import HttpReceiver
+from pulumi_hosting.cli.commands import main
 from pulumi_hosting.emulator.control.switches import ServiceBody, edit_service
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.in_process_transport import Transport
@@ -210,3 +212,12 @@ def test_the_receiver_takes_a_delivery() -> None:
         assert [(one.headers["x-webhook-id"], one.body) for one in receiver.deliveries()] == [
             ("evt_1", b"{}")
         ]
+
+
+def test_a_file_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOSTING_API_KEY", "vk_test_0123456789abcdef")
+    missing = tmp_path / "missing" / "certify.state"
+    arguments = ["certify", "--base-url", "http://127.0.0.1:1/v1", "--state", str(missing)]
+    answer = CliRunner().invoke(main, arguments)
+    assert answer.exit_code == 2, answer.output
+    assert f"{missing}: No such file or directory. Next: name another file" in answer.output

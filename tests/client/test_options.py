@@ -18,6 +18,7 @@ from pulumi_hosting.client.exceptions import (
 )
 from tests.client.support import FakeTime, answer, refusal, scripted
 
+pytestmark = pytest.mark.usefixtures("both")
 SERVER = {"id": 1, "name": "web", "status": "active"}
 CREATED = {"server": SERVER, "root_password": "Ab3-once", "charged": "5.00", "invoice_id": 7}
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from generate import unasync
 from generate.render import formatted, render
 from pulumi_hosting.api.models.body import Clears
 from pulumi_hosting.api.operations import AREAS, GROUPS, OPERATIONS, Operation
@@ -120,7 +121,7 @@ def files() -> Mapping[str, str]:
         ],
     }
     groups = [[service, *service.parts] for service in services.values() if "." not in service.path]
-    texts: dict[str, str] = {}
+    texts = unasync.texts()
     for folder, words in FOLDERS.items():
         path = f"pulumi_hosting/client/{folder}"
         for group in groups:

@@ -7,7 +7,7 @@ from pulumi_hosting import webhooks as webhooks
 from pulumi_hosting.api import models as models
 from pulumi_hosting.api.metadata import Meta as Meta
 from pulumi_hosting.api.secrets import Secret as Secret
-from pulumi_hosting.client.async_client import AsyncClient as AsyncClient
+from pulumi_hosting.client.async_services.client import AsyncClient as AsyncClient
 from pulumi_hosting.client.client import Client as Client
 from pulumi_hosting.client.exceptions import AmbiguousMatch as AmbiguousMatch
 from pulumi_hosting.client.exceptions import ApiError as ApiError

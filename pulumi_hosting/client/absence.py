@@ -5,10 +5,6 @@ not have. At a wrong base URL, such as that of another version, every object wou
 is believed only by a client that has had an answer to ``GET /me`` at its base URL.
 """
 
-import threading
-from collections.abc import Callable
-
-from pulumi_hosting.api.models import Me
 from pulumi_hosting.api.operations import BY_ID, Operation
 from pulumi_hosting.client.exceptions import (
     NO_ENVELOPE,
@@ -20,34 +16,6 @@ from pulumi_hosting.client.exceptions import (
 from pulumi_hosting.client.words import Words
 
 _ME = "get_me"
-
-
-class KeyOwner:
-    """Whose key a client has: what ``GET /me`` answered. Thread-safe.
-
-    ``ask``: how to find out. May be replaced if others know it already.
-    """
-
-    def __init__(self, ask: Callable[[], Me]) -> None:
-        self.ask = ask
-        self._lock = threading.Lock()
-        self._me: Me | None = None
-
-    @property
-    def is_known(self) -> bool:
-        return self._me is not None
-
-    def get(self, ask: Callable[[], Me] | None = None) -> Me:
-        """Asked once; those who come meanwhile wait for the answer. ``ask``: instead of the usual way. Raises
-        what asking raises."""
-        with self._lock:
-            if self._me is None:
-                self._me = (ask or self.ask)()
-            return self._me
-
-    def told(self, me: Me) -> None:
-        """``GET /me`` was answered."""
-        self._me = me
 
 
 def depends_on_owner(error: HostingError, operation: Operation) -> bool:
@@ -62,24 +30,22 @@ def depends_on_owner(error: HostingError, operation: Operation) -> bool:
 def judged(
     error: ApiError,
     operation: Operation,
-    owner: KeyOwner,
     base_url: str,
     words: Words,
-    ask: Callable[[], Me] | None = None,
+    *,
+    is_known: bool,
+    reason: HostingError | None,
 ) -> ApiError:
     """The error that a 404 is: ``error`` itself, a ``NotFound``, only if this service is known to be the
-    API. Asks for the owner of the key if that decides; ``ask``: instead of the usual way."""
+    API: if the owner of the key ``is_known``. ``reason``: why asking for the owner failed."""
     is_foreign = error.code == NO_ENVELOPE
-    if operation.id == _ME or not (owner.is_known or depends_on_owner(error, operation)):
+    if operation.id == _ME or not (is_known or depends_on_owner(error, operation)):
         return _no_api(error, base_url, words)
     if is_foreign:
         error._remedy = "check the proxies on the way to the base URL, then run again"
         return error
-    try:
-        owner.get(ask)
+    if reason is None:
         return error
-    except HostingError as failure:
-        reason = failure
     if isinstance(reason, InvalidResponse | RedirectRefused) or getattr(reason, "code", "") == NO_ENVELOPE:
         return _no_api(error, base_url, words)
     why = getattr(reason, "summary", None) or str(reason)

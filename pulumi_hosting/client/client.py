@@ -38,6 +38,7 @@ from pulumi_hosting.client.exceptions import (
     InvalidInput,
     WriteRefused,
 )
+from pulumi_hosting.client.key_owner import KeyOwner
 from pulumi_hosting.client.polling import Poller
 from pulumi_hosting.client.redis_store import store_at
 from pulumi_hosting.client.requests import HttpRequest, checked_key, prepare
@@ -81,9 +82,9 @@ class Client(Services):
     - ``read_only``: refuse everything that is not a GET with ``WriteRefused``, before anything is sent.
     - ``user_agent``: words added to the client's identification.
     - ``transport``: an httpx transport to send through instead of the network.
-    - ``http_client``: an ``httpx.Client`` of your own to send through: its proxies, certificates, limits,
-      headers and event hooks are used; its timeouts, cookies, parameters, authentication and base URL are
-      not. It stays open when this client is closed. Not together with ``transport`` or ``ca_file``.
+    - ``http_client``: an ``httpx.Client`` of your own to send through: its proxies, certificates,
+      limits, headers and event hooks are used; its timeouts, cookies, parameters, authentication and base URL
+      are not. It stays open when this client is closed. Not together with ``transport`` or ``ca_file``.
     - ``clock``, ``wall``, ``sleep``, ``rng``, ``new_id``: time, randomness and ids.
 
     Raises ``ConfigurationError`` for a key, address or option that cannot be used. Errors of calls:
@@ -134,7 +135,8 @@ class Client(Services):
         self.store: SharedStore = store_at(self._settings.store)
         """What this client shares with other processes: rate limit, locks and notes."""
         self._rng: Rng = rng or random.Random()  # noqa: S311  # jitter, not a secret
-        from pulumi_hosting.client.rate_limit.limiter import RateLimiter  # who makes no client, waits less
+        # Who makes no client need not wait for it.
+        from pulumi_hosting.client.rate_limit.limiter import RateLimiter
 
         self.rate_limiter = RateLimiter(
             self._settings.api_key,
@@ -159,7 +161,7 @@ class Client(Services):
         self._new_id = new_id
         # When, by the monotonic clock, the latest response came, and its Date header as sent.
         self._latest_date: tuple[float, str] | None = None
-        self.key_owner = absence.KeyOwner(lambda: self.me())
+        self.key_owner = KeyOwner(lambda: self.me())
         """Whose key it is. What shows that the API answers at the base URL, so that a 404 is believed."""
         self._prepare = partial(prepare, base_url=self._settings.base_url, api_key=self._settings.api_key)
         super().__init__(self)
@@ -224,13 +226,16 @@ class Client(Services):
         place = self.rate_limiter.place(request.operation, request.query, self.words)
         failure: HostingError | None = None
         while True:
-            with place.turn(failure):
+            place.wait(failure)
+            try:
                 stop_at = self._attempted(attempts, place)
                 try:
                     answer = self.transport.send(request, attempts.sent_id, stop_at)
                     return self._answered(request, answer, place, attempts)
                 except HostingError as error:
                     failure = error
+            finally:
+                place.lost()
             failure, after = self._decided(place, attempts, self._judged(request, failure), request)
             if after:
                 self._sleep(after)
@@ -287,13 +292,17 @@ class Client(Services):
     def _observer(self, row: Operation) -> Callable[[HttpRequest, object], None] | None:
         return self.observer if row.is_write or row.path.endswith("}") else None
 
-    def _judged(
-        self, request: HttpRequest, failure: HostingError, ask: Callable[[], Me] | None = None
-    ) -> HostingError:
-        """What a failure is, if it is a 404; ``ask``: for the owner of the key."""
+    def _judged(self, request: HttpRequest, failure: HostingError) -> HostingError:
+        """What a failure is, if it is a 404. Asks for the owner of the key if that decides."""
         if not isinstance(failure, ApiError) or failure.status != 404:
             return failure
-        return absence.judged(failure, request.operation, self.key_owner, self.base_url, self.words, ask)
+        row, owner, reason = request.operation, self.key_owner, None
+        if absence.depends_on_owner(failure, row):
+            try:
+                self.key_owner.get()
+            except HostingError as error:
+                reason = error
+        return absence.judged(failure, row, self.base_url, self.words, is_known=owner.is_known, reason=reason)
 
     def _decided(
         self, place: "Place", attempts: Attempts, failure: HostingError, request: HttpRequest

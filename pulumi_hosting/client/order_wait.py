@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import BY_ID
 from pulumi_hosting.client.exceptions import OrderFailed, WaitTimeout
-from pulumi_hosting.client.service_base import AsyncService, Service
+from pulumi_hosting.client.service_base import Service
 
 
 class OrderWait(Service):
@@ -47,34 +47,7 @@ class OrderWait(Service):
                 return server
             if on_wait is not None:
                 on_wait(found)
-            poller.pause()
-
-
-class AsyncOrderWait(AsyncService):
-    """The same of an ``AsyncClient``."""
-
-    async def wait(
-        self,
-        order: int | m.Order | m.ServerCreated,
-        *,
-        timeout: float = 600.0,  # noqa: ASYNC109  # named as in Client
-        poll_interval: float = 10.0,
-        on_wait: Callable[[m.Order], None] | None = None,
-    ) -> m.Server:
-        """The server of an order, as soon as it exists: ``client.orders.wait`` of a ``Client`` describes
-        arguments and errors."""
-        if isinstance(order, m.ServerCreated):
-            return order.server
-        invoice_id = order.invoice_id if isinstance(order, m.Order) else order
-        poller = self._caller.poller(timeout, poll_interval)
-        while True:
-            found: m.Order = await self._caller.call(BY_ID["get_order"], invoice_id)
-            if (server_id := _server_of(found, invoice_id, timeout if poller.over else None)) is not None:
-                server: m.Server = await self._caller.call(BY_ID["get_server"], server_id)
-                return server
-            if on_wait is not None:
-                on_wait(found)
-            await self._caller.sleep(poller.next)
+            self._caller.sleep(poller.next)
             poller.paused()
 
 

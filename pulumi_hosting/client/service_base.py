@@ -8,12 +8,12 @@ from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import AmbiguousMatch
 from pulumi_hosting.client.polling import Poller
-from pulumi_hosting.client.results import AsyncPages, Items, Pages, matching
+from pulumi_hosting.client.results import matching
 
 
 class Caller(Protocol):
-    """The three ways to call an operation, and the wait between calls; see
-    :class:`~pulumi_hosting.client.client.Client`.
+    """The three ways to call an operation, and the wait between calls: of a ``Client``, or awaited of an
+    ``AsyncClient``.
     """
 
     def call(
@@ -31,58 +31,21 @@ class Caller(Protocol):
         *ids: int | str,
         query: Mapping[str, object] | None = None,
         max_items: int | None = None,
-    ) -> Pages[Any]: ...
+    ) -> Any: ...
 
     def items(
         self, operation: Operation, *ids: int | str, query: Mapping[str, object] | None = None
-    ) -> Items[Any]: ...
+    ) -> Any: ...
 
     def poller(self, seconds: float, longest: float) -> Poller: ...
+
+    def sleep(self, seconds: float) -> Any: ...
 
 
 class Service:
     """A group of operations."""
 
     def __init__(self, caller: Caller) -> None:
-        self._caller = caller
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self._caller!r}>"
-
-
-class AsyncCaller(Protocol):
-    """The same of an :class:`~pulumi_hosting.client.async_client.AsyncClient`."""
-
-    async def call(
-        self,
-        operation: Operation,
-        *ids: int | str,
-        query: Mapping[str, object] | None = None,
-        body: Mapping[str, object] | None = None,
-        idempotency_key: str | None = None,
-    ) -> Any: ...
-
-    def pages(
-        self,
-        operation: Operation,
-        *ids: int | str,
-        query: Mapping[str, object] | None = None,
-        max_items: int | None = None,
-    ) -> AsyncPages[Any]: ...
-
-    async def items(
-        self, operation: Operation, *ids: int | str, query: Mapping[str, object] | None = None
-    ) -> Items[Any]: ...
-
-    def poller(self, seconds: float, longest: float) -> Poller: ...
-
-    async def sleep(self, seconds: float) -> None: ...
-
-
-class AsyncService:
-    """A group of operations that are awaited."""
-
-    def __init__(self, caller: AsyncCaller) -> None:
         self._caller = caller
 
     def __repr__(self) -> str:

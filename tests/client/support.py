@@ -13,11 +13,11 @@ import httpx
 import pytest
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.client.async_client import AsyncClient
+from pulumi_hosting.client.async_services.client import AsyncClient
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.rate_limit.state_file import WindowsInMemory
 from pulumi_hosting.client.results import AsyncPages
-from pulumi_hosting.client.service_base import AsyncService
+from pulumi_hosting.client.service_base import Service
 
 KEY = "vk_live_canary0123456789ABCDEF"
 BASE = "https://api.example.com/v1"
@@ -78,10 +78,10 @@ class OnLoop:
         vars(self)["of"] = of
 
     def __getattr__(self, name: str) -> Any:
-        return _run(getattr(_holder(self.of, name), name))
+        return _run(getattr(self.of, name))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        setattr(_holder(self.of, name), name, value)
+        setattr(self.of, name, value)
 
     def __reduce_ex__(self, protocol: object) -> Any:
         return self.of.__reduce_ex__(protocol) if isinstance(self.of, AsyncClient) else (OnLoop, (self.of,))
@@ -104,17 +104,12 @@ class OnLoop:
         LOOP.run_until_complete(self.of.__aexit__(*error))
 
 
-def _holder(of: Any, name: str) -> Any:
-    """What a ``Client`` shows more than an ``AsyncClient``, its core has."""
-    return of if hasattr(of, name) or not isinstance(of, AsyncClient) else of._core
-
-
 def _run(value: Any) -> Any:
     if inspect.iscoroutine(value):
         return _run(LOOP.run_until_complete(value))
     if inspect.ismethod(value):
         return lambda *arguments, **options: _run(value(*arguments, **options))
-    return OnLoop(value) if isinstance(value, AsyncService | AsyncPages | AsyncIterable) else value
+    return OnLoop(value) if isinstance(value, Service | AsyncPages | AsyncIterable) else value
 
 
 def on_loop(*arguments: Any, sleep: Callable[[float], None] | None = None, **options: Any) -> Any:

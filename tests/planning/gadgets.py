@@ -8,8 +8,8 @@ from types import SimpleNamespace
 from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pulumi_hosting.api.secrets import Secret
-from pulumi_hosting.client.absence import KeyOwner
 from pulumi_hosting.client.exceptions import HostingError
+from pulumi_hosting.client.key_owner import KeyOwner
 from pulumi_hosting.planning.apply import Outcome
 from pulumi_hosting.planning.check import declared
 from pulumi_hosting.provider.failures import WORDS

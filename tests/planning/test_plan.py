@@ -9,8 +9,8 @@ from typing import Annotated, Any, ClassVar, cast
 
 import pytest
 
-from pulumi_hosting.client.absence import KeyOwner
 from pulumi_hosting.client.exceptions import ApiError, HostingError, NotFound, TransportError
+from pulumi_hosting.client.key_owner import KeyOwner
 from pulumi_hosting.planning.check import check
 from pulumi_hosting.planning.plan import Plan, PlanOptions, plan
 from pulumi_hosting.resources.base import ADOPTS, PRICES, TRANSFERS, Inputs, Resource, State, Takeover

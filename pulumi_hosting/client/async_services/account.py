@@ -3,12 +3,12 @@
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import account, by_id
-from pulumi_hosting.client.service_base import AsyncService
+from pulumi_hosting.client.service_base import Service
 
 ROWS = by_id(account.OPERATIONS)
 
 
-class AsyncAccountService(AsyncService):
+class AsyncAccountService(Service):
     """``client.account``: The account (API document, "Account and balance")."""
 
     async def get(self) -> m.Account:

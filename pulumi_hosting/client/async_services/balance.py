@@ -8,12 +8,12 @@ from typing import Literal
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import account, by_id
 from pulumi_hosting.client.results import UNSET, AsyncPages, Given
-from pulumi_hosting.client.service_base import AsyncService
+from pulumi_hosting.client.service_base import Service
 
 ROWS = by_id(account.OPERATIONS)
 
 
-class AsyncBalanceService(AsyncService):
+class AsyncBalanceService(Service):
     """``client.balance``: The balance and its movements (API document, "Account and balance")."""
 
     async def get(self) -> m.Balance:

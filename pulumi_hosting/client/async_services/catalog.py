@@ -6,12 +6,12 @@ from typing import Literal
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import by_id, catalog
 from pulumi_hosting.client.results import UNSET, Given, Items
-from pulumi_hosting.client.service_base import AsyncService
+from pulumi_hosting.client.service_base import Service
 
 ROWS = by_id(catalog.OPERATIONS)
 
 
-class AsyncCatalogService(AsyncService):
+class AsyncCatalogService(Service):
     """``client.catalog``: What can be ordered, and for how much (API document, "Catalog")."""
 
     async def tariffs(self, *, location_id: Given[int] = UNSET) -> Items[m.Tariff]:

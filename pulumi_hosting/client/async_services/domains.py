@@ -10,12 +10,12 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import by_id, domains
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.results import UNSET, AsyncPages, Given
-from pulumi_hosting.client.service_base import AsyncService, hidden, named
+from pulumi_hosting.client.service_base import Service, hidden, named
 
 ROWS = by_id(domains.OPERATIONS)
 
 
-class AsyncDomainsService(AsyncService):
+class AsyncDomainsService(Service):
     """``client.domains``: Domains (API document, "Domains"). No operation deletes a domain. A domain that
     staff have locked refuses every write with ``DomainBlocked``.
     """

@@ -6,12 +6,12 @@ from typing import Literal
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import by_id, invoices
 from pulumi_hosting.client.results import UNSET, AsyncPages, File, Given
-from pulumi_hosting.client.service_base import AsyncService
+from pulumi_hosting.client.service_base import Service
 
 ROWS = by_id(invoices.OPERATIONS)
 
 
-class AsyncInvoicesService(AsyncService):
+class AsyncInvoicesService(Service):
     """``client.invoices``: Invoices (API document, "Invoices")."""
 
     def list(

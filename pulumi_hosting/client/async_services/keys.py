@@ -4,12 +4,12 @@
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import api_keys, by_id
 from pulumi_hosting.client.results import Items
-from pulumi_hosting.client.service_base import AsyncService, named
+from pulumi_hosting.client.service_base import Service, named
 
 ROWS = by_id(api_keys.OPERATIONS)
 
 
-class AsyncKeysService(AsyncService):
+class AsyncKeysService(Service):
     """``client.keys``: API keys of the account (API document, "API keys"). They are created in the control
     panel only.
     """

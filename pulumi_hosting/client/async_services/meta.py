@@ -4,12 +4,12 @@
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import by_id, meta
 from pulumi_hosting.client.results import Document
-from pulumi_hosting.client.service_base import AsyncService
+from pulumi_hosting.client.service_base import Service
 
 ROWS = by_id(meta.OPERATIONS)
 
 
-class AsyncMetaService(AsyncService):
+class AsyncMetaService(Service):
     """The operations of the client itself: ``client.me()``."""
 
     async def health(self) -> m.Health:

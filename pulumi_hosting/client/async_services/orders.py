@@ -5,7 +5,7 @@ from typing import Literal
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import by_id, servers
-from pulumi_hosting.client.order_wait import AsyncOrderWait
+from pulumi_hosting.client.async_services.order_wait import AsyncOrderWait
 from pulumi_hosting.client.results import UNSET, AsyncPages, Given
 
 ROWS = by_id(servers.OPERATIONS)

@@ -10,12 +10,12 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import by_id, servers
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.results import UNSET, AsyncPages, Given, Items
-from pulumi_hosting.client.service_base import AsyncCaller, AsyncService, hidden, named
+from pulumi_hosting.client.service_base import Caller, Service, hidden, named
 
 ROWS = by_id(servers.OPERATIONS)
 
 
-class AsyncIpsService(AsyncService):
+class AsyncIpsService(Service):
     """``client.servers.ips``: Addresses of a server and their reverse DNS (API document, "Servers")."""
 
     async def list(self, server_id: int) -> Items[m.Ip]:
@@ -94,12 +94,12 @@ class AsyncIpsService(AsyncService):
         return found
 
 
-class AsyncServersService(AsyncService):
+class AsyncServersService(Service):
     """``client.servers``: Servers (API document, "Servers"). A server that staff have locked refuses every
     write with ``ServerBlocked``, a server with another change under way with ``OperationInProgress``.
     """
 
-    def __init__(self, caller: AsyncCaller) -> None:
+    def __init__(self, caller: Caller) -> None:
         super().__init__(caller)
         self.ips = AsyncIpsService(caller)
 

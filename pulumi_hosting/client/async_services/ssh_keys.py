@@ -4,12 +4,12 @@
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import by_id, ssh_keys
 from pulumi_hosting.client.results import Done, Items
-from pulumi_hosting.client.service_base import AsyncService, named
+from pulumi_hosting.client.service_base import Service, named
 
 ROWS = by_id(ssh_keys.OPERATIONS)
 
 
-class AsyncSshKeysService(AsyncService):
+class AsyncSshKeysService(Service):
     """``client.ssh_keys``: Public SSH keys of the account (API document, "SSH keys"). No operation reads or
     changes a single key.
     """

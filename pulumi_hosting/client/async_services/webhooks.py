@@ -9,12 +9,12 @@ from typing import Literal
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import by_id, webhooks
 from pulumi_hosting.client.results import UNSET, AsyncPages, Given, Items
-from pulumi_hosting.client.service_base import AsyncCaller, AsyncService
+from pulumi_hosting.client.service_base import Caller, Service
 
 ROWS = by_id(webhooks.OPERATIONS)
 
 
-class AsyncDeliveriesService(AsyncService):
+class AsyncDeliveriesService(Service):
     """``client.webhooks.deliveries``: Deliveries of a webhook subscription (API document, "Webhooks"). They
     are kept for 14 days, dead ones for 30.
     """
@@ -78,12 +78,12 @@ class AsyncDeliveriesService(AsyncService):
         return found
 
 
-class AsyncWebhooksService(AsyncService):
+class AsyncWebhooksService(Service):
     """``client.webhooks``: Webhook subscriptions (API document, "Webhooks", "Events"). Live keys only: a test
     key gets ``SandboxRefused``. :mod:`pulumi_hosting.webhooks` checks a delivery that was received.
     """
 
-    def __init__(self, caller: AsyncCaller) -> None:
+    def __init__(self, caller: Caller) -> None:
         super().__init__(caller)
         self.deliveries = AsyncDeliveriesService(caller)
 

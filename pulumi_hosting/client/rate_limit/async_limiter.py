@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from pulumi_hosting.api.operations import Operation
+from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.call_errors import HostingError
 from pulumi_hosting.client.rate_limit.limiter import Place, RateLimiter
 from pulumi_hosting.client.rate_limit.windows import KeyWindows, Wait
@@ -25,7 +26,8 @@ class _Asked(NamedTuple):
 
 
 class AsyncRateLimiter(RateLimiter):
-    """The rate limit of ``limiter`` for the tasks of a loop; ``sleep`` is awaited.
+    """The rate limit of one key for the tasks of a loop, with the options of a :class:`RateLimiter`. Its
+    ``sleep`` is awaited.
 
     One thread of the loop's pool changes the windows, for a moment: what the tasks ask for meanwhile is done
     together, in the order in which they asked. Of the tasks that wait in a bucket, the first looks at the
@@ -35,19 +37,10 @@ class AsyncRateLimiter(RateLimiter):
 
     wakes = False  # by the store: that would need a thread
 
-    def __init__(self, limiter: RateLimiter, sleep: Callable[[float], Awaitable[None]]) -> None:
-        super().__init__(
-            limiter._api_key,
-            limiter._base_url,
-            timeout=limiter.timeout,
-            clock=limiter.clock,
-            sleep=limiter.sleep,
-            wall=limiter.wall,
-            rng=limiter.rng,
-            on_wait=limiter.on_wait,
-            values=limiter.values,
-        )
-        self._awaited_sleep = sleep
+    sleep: Callable[[float], Awaitable[None]]
+
+    def __init__(self, api_key: Secret, base_url: str, **options: Any) -> None:
+        super().__init__(api_key, base_url, **options)
         self._lock = threading.Lock()
         self._asked: list[_Asked] = []
         self._is_busy = False
@@ -136,7 +129,7 @@ class AsyncRateLimiter(RateLimiter):
         """Wait until the place is woken, at most ``left`` seconds; who is the first looks again after
         ``seconds``. How many it took."""
         began, most = self.clock(), min(seconds, left) if self._first(place.bucket) is place else left
-        sleeping = asyncio.ensure_future(self._awaited_sleep(most))
+        sleeping = asyncio.ensure_future(self.sleep(most))
         try:
             await asyncio.wait((sleeping, self._waiting[place]), return_when=asyncio.FIRST_COMPLETED)
             if not sleeping.done():

@@ -1,8 +1,8 @@
 """Waits until a request may be sent. See :mod:`~pulumi_hosting.client.rate_limit.windows` for the rules."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -58,7 +58,7 @@ class RateLimiter:
         *,
         timeout: float,
         clock: Callable[[], float],
-        sleep: Callable[[float], None],
+        sleep: Callable[[float], object],
         wall: Callable[[], float],
         rng: Rng,
         on_wait: Callable[[str], None],
@@ -150,17 +150,8 @@ class Place:
         self.refusals = 0
         self._is_refused = self._is_empty = self._is_endless = self._is_announced = False
 
-    @contextmanager
-    def turn(self, failure: HostingError | None) -> Iterator[None]:
-        """Wait; within, one request is sent. Without :meth:`answered` it counts as lost."""
-        self.wait(failure)
-        try:
-            yield
-        finally:
-            self.lost()
-
     def wait(self, failure: HostingError | None = None) -> None:
-        """Return when the request may be sent.
+        """Return when the request may be sent; then comes :meth:`answered`, or :meth:`lost`.
 
         Raises ``failure``, or else ``RateLimitTimeout``, when that takes too long. ``KeyboardInterrupt``, and
         what ``sleep`` raises, end the wait.

@@ -130,7 +130,7 @@ LOOKUPS = (*_LOOKUPS, *(f"{name}_output" for name in _LOOKUPS))
 
 PACKAGE: Mapping[str, str] = {
     "Client": "pulumi_hosting.client.client",
-    "AsyncClient": "pulumi_hosting.client.async_client",
+    "AsyncClient": "pulumi_hosting.client.async_services.client",
     "Secret": "pulumi_hosting.api.secrets",
     "Meta": "pulumi_hosting.api.metadata",
     "models": "pulumi_hosting.api.models",

@@ -105,77 +105,64 @@ def _proxy(host: str) -> str | None:
 
 
 def read(
-    operation: Operation, response: httpx.Response, host: str, is_over: Callable[[], bool]
+    operation: Operation,
+    response: httpx.Response,
+    host: str,
+    is_over: Callable[[], bool],
+    arrived: list[bytes] | None = None,
 ) -> HttpResponse | HostingError:
     """The whole answer, or why there is none: returned, so that no frame of the error holds a part of the
-    body.
+    body. ``arrived``: what :func:`received` has read of it.
     """
-    body = _Body(operation, response, host, is_over)
-    for raw in response.iter_bytes() if body.is_plain else response.iter_raw():
-        if failure := body.add(raw):
-            return failure
-    return body.whole()
+    encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+    if arrived is not None:
+        pieces: Iterable[bytes] = arrived
+    elif response.is_stream_consumed:  # an in-process transport has it all in memory already, unpacked
+        pieces, encoding = response.iter_bytes(), ""
+    else:
+        pieces = response.iter_raw()
+    if encoding in ("gzip", "x-gzip"):
+        pieces = _unpacked(pieces)
+    elif encoding not in ("", "identity"):
+        raise httpx.DecodingError("an encoding that was not asked for")
+    parts, size = [], 0
+    for part in pieces:
+        size += len(part)
+        if size > MAX_ANSWER_BYTES:
+            what = f"{operation.id}: the answer is larger than {MAX_ANSWER_BYTES // 1024 // 1024} MiB"
+            return InvalidResponse(what, operation=operation.id, status=response.status_code)
+        if is_over():
+            return late(operation, "ReadTimeout", host)
+        parts.append(part)
+    return HttpResponse(response.status_code, response.headers, b"".join(parts))
 
 
-async def read_async(
-    operation: Operation, response: httpx.Response, host: str, is_over: Callable[[], bool]
-) -> HttpResponse | HostingError:
-    """The same of a response that a task reads."""
-    body = _Body(operation, response, host, is_over)
-    async for raw in response.aiter_bytes() if body.is_plain else response.aiter_raw():
-        if failure := body.add(raw):
-            return failure
-    return body.whole()
-
-
-class _Body:
-    """The body of an answer, as it comes. gzip is unpacked in pieces of bounded size, so that a small answer
-    cannot fill the memory."""
-
-    def __init__(
-        self, operation: Operation, response: httpx.Response, host: str, is_over: Callable[[], bool]
-    ) -> None:
-        self._operation, self._response, self._host, self._is_over = operation, response, host, is_over
-        encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
-        # An in-process transport has it all in memory already.
-        self.is_plain = response.is_stream_consumed or encoding in ("", "identity")
-        if not self.is_plain and encoding not in ("gzip", "x-gzip"):
-            raise httpx.DecodingError("an encoding that was not asked for", request=response.request)
-        self._unpack = None if self.is_plain else _unpacker()
-        self._parts: list[bytes] = []
-        self._size = 0
-
-    def add(self, raw: bytes) -> HostingError | None:
-        """What came. The error if it cannot be the answer, or came too late."""
-        operation = self._operation
-        for part in self._unpacked(raw) if self._unpack else (raw,):
-            self._size += len(part)
-            if self._size > MAX_ANSWER_BYTES:
-                return InvalidResponse(
-                    f"{operation.id}: the answer is larger than {MAX_ANSWER_BYTES // 1024 // 1024} MiB",
-                    operation=operation.id,
-                    status=self._response.status_code,
-                )
-            if self._is_over():
-                return late(operation, "ReadTimeout", self._host)
-            self._parts.append(part)
+async def received(response: httpx.Response) -> list[bytes] | None:
+    """The body as it came, no more than an answer may have; None if it is in memory already."""
+    if response.is_stream_consumed:
         return None
+    parts, size = list[bytes](), 0
+    async for part in response.aiter_raw():
+        parts.append(part)
+        size += len(part)
+        if size > MAX_ANSWER_BYTES:
+            break
+    return parts
 
-    def _unpacked(self, raw: bytes) -> Iterator[bytes]:
-        while raw:
-            if self._unpack is None or self._unpack.eof:  # a further member of the same file
-                self._unpack = _unpacker()
-            yield self._unpack.decompress(raw, 1024 * 1024)
-            raw = self._unpack.unused_data if self._unpack.eof else self._unpack.unconsumed_tail
 
-    def whole(self) -> HttpResponse:
-        response, unpack = self._response, self._unpack
-        if unpack is not None:
-            has_begun = bool(self._parts)
-            self._parts.append(unpack.flush())
-            if not unpack.eof and has_begun:
-                raise httpx.DecodingError("the compressed answer ends early", request=response.request)
-        return HttpResponse(response.status_code, response.headers, b"".join(self._parts))
+def _unpacked(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """gzip in pieces of bounded size, so that a small answer cannot fill the memory."""
+    unpack, has_begun = _unpacker(), False
+    for piece in pieces:
+        while piece:
+            if unpack.eof:  # a further member of the same file
+                unpack = _unpacker()
+            has_begun = True
+            yield unpack.decompress(piece, 1024 * 1024)
+            piece = unpack.unused_data if unpack.eof else unpack.unconsumed_tail
+    yield unpack.flush()
+    if has_begun and not unpack.eof:
+        raise httpx.DecodingError("the compressed answer ends early")
 
 
 def _unpacker() -> "zlib._Decompress":

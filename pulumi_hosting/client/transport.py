@@ -57,12 +57,10 @@ class HttpTransport:
         # Translated inside, raised outside of the except block: the failure underneath does not even become
         # __context__.
         failure: HostingError
-        must_have_time(request.operation.id, stop_at, self._clock())
+        wait = seconds_for(request, self._settings, stop_at, self._clock())
         response: httpx.Response | None = None
         made: httpx.Request | None = None
         try:
-            # Seconds for the whole attempt, and so for each wait in it.
-            wait = max(0.001, min(request.timeout or self._settings.timeout, stop_at - self._clock()))
             with httpx_connection.until(wait):
                 connection, agent = self._connected(httpx_connection.opened), self._settings.user_agent
                 # Not made by the caller's client: it would add its cookies and parameters.
@@ -139,7 +137,7 @@ class AsyncHttpTransport:
         from pulumi_hosting.client import httpx_connection
 
         failure: HostingError  # as there: translated inside, raised outside
-        must_have_time(request.operation.id, stop_at, self._clock())
+        wait = seconds_for(request, self._settings, stop_at, self._clock())
         response: httpx.Response | None = None
         made: httpx.Request | None = None
         step = ""  # of the exchange, as httpcore names it
@@ -149,7 +147,6 @@ class AsyncHttpTransport:
             step = name
 
         try:
-            wait = max(0.001, min(request.timeout or self._settings.timeout, stop_at - self._clock()))
             connection = self._http_client or self._connected(
                 asyncio.get_running_loop(), httpx_connection.async_opened
             )
@@ -166,11 +163,12 @@ class AsyncHttpTransport:
                     else await connection.handle_async_request(made)
                 )
                 try:
-                    found = await httpx_connection.read_async(
-                        request.operation, response, self._settings.host, lambda: self._clock() > stop_at
-                    )
+                    arrived = await httpx_connection.received(response)
                 finally:
                     await response.aclose()
+            found = httpx_connection.read(
+                request.operation, response, self._settings.host, lambda: self._clock() > stop_at, arrived
+            )
             if isinstance(found, HttpResponse):
                 return found
             failure = found
@@ -204,8 +202,10 @@ class AsyncHttpTransport:
             await opened[1].aclose()
 
 
-def must_have_time(operation: str, stop_at: float, now: float) -> None:
-    """Raises ``TimedOut`` if this process was stopped meanwhile: what a write rests on may have ended."""
+def seconds_for(request: HttpRequest, settings: Settings, stop_at: float, now: float) -> float:
+    """Seconds for a whole attempt, and so for each wait in it. Raises ``TimedOut`` if this process was
+    stopped meanwhile: what a write rests on may have ended."""
     if stop_at <= now:
-        why = f"{operation}: its time was over before it was sent"
-        raise TimedOut(why, outcome_unknown=False, operation=operation)
+        why = f"{request.operation.id}: its time was over before it was sent"
+        raise TimedOut(why, outcome_unknown=False, operation=request.operation.id)
+    return max(0.001, min(request.timeout or settings.timeout, stop_at - now))

@@ -22,6 +22,7 @@ from pulumi_hosting.client.unset import Given as Given
 from pulumi_hosting.client.unset import given as given
 
 R = TypeVar("R", bound=Response)
+P = TypeVar("P")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -206,7 +207,30 @@ class Items(Sequence[R]):
         return f"Items({list(self._items)!r})"
 
 
-class Pages(Generic[R]):
+class _Listed(Generic[P]):
+    """A list with cursors. ``fetch`` asks for the page at a cursor."""
+
+    def __init__(
+        self,
+        operation: str,
+        fetch: Callable[[str | None], P],
+        cursor: str | None = None,
+        max_items: int | None = None,
+    ) -> None:
+        self._operation, self._fetch, self._cursor = operation, fetch, cursor
+        self._max_items = checked_maximum(operation, max_items)
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            f"whether {self._operation} has items is not known before it is asked; use first(), which is "
+            "None if it has none"
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._operation}>"
+
+
+class Pages(_Listed["Page[R]"], Generic[R]):
     """A list that is read as it is walked: ``for server in client.servers.list()``.
 
     Every loop over it is a walk of its own, from the first page (or from the ``cursor`` given), one request
@@ -217,16 +241,6 @@ class Pages(Generic[R]):
     raised where the loop stands. With ``max_items`` a loop ends after so many; ``pages()`` are those of the
     service, whatever it is.
     """
-
-    def __init__(
-        self,
-        operation: str,
-        fetch: "Callable[[str | None], Page[R]]",
-        cursor: str | None = None,
-        max_items: int | None = None,
-    ) -> None:
-        self._operation, self._fetch, self._cursor = operation, fetch, cursor
-        self._max_items = checked_maximum(operation, max_items)
 
     def pages(self) -> "Iterator[Page[R]]":
         """The pages one by one; each is a model with ``data``, ``next_cursor`` and ``meta``."""
@@ -266,37 +280,18 @@ class Pages(Generic[R]):
         """
         return whole(self)
 
-    def __bool__(self) -> NoReturn:
-        raise TypeError(
-            f"whether {self._operation} has items is not known before it is asked; use list(...), "
-            "or next(iter(...), None)"
-        )
-
     def __len__(self) -> int:
         raise TypeError(
             f"how many items {self._operation} has is not known before all are read; use len(list(...))"
         )
 
-    def __repr__(self) -> str:
-        return f"<Pages of {self._operation}>"
 
-
-class AsyncPages(Generic[R]):
+class AsyncPages(_Listed[Awaitable["Page[R]"]], Generic[R]):
     """A list of an ``AsyncClient``, read as it is walked: ``async for server in client.servers.list()``, or
     whole: ``await client.servers.list()``.
 
     Walks, damaged items and errors are those of :class:`Pages`.
     """
-
-    def __init__(
-        self,
-        operation: str,
-        fetch: "Callable[[str | None], Awaitable[Page[R]]]",
-        cursor: str | None = None,
-        max_items: int | None = None,
-    ) -> None:
-        self._operation, self._fetch, self._cursor = operation, fetch, cursor
-        self._max_items = checked_maximum(operation, max_items)
 
     async def pages(self) -> "AsyncIterator[Page[R]]":
         """The pages one by one; each is a model with ``data``, ``next_cursor`` and ``meta``."""
@@ -333,14 +328,6 @@ class AsyncPages(Generic[R]):
         list itself has it as :class:`Damaged` instead.
         """
         return whole(await self)
-
-    def __bool__(self) -> NoReturn:
-        raise TypeError(
-            f"whether {self._operation} has items is not known before it is asked; use await and first()"
-        )
-
-    def __repr__(self) -> str:
-        return f"<AsyncPages of {self._operation}>"
 
 
 def checked_maximum(operation: str, max_items: int | None) -> int | None:

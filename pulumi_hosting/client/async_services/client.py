@@ -220,11 +220,8 @@ class AsyncClient(AsyncServices):
         """
         row = row_of(operation)
         key = self._admitted(row, idempotency_key)
-        request = (
-            prepared(key)
-            if prepared
-            else self._prepare(row, ids, query or {}, body or {}, key=key, cursor=cursor)
-        )
+        request_of = prepared or partial(self._prepare, row, ids, query or {}, body or {}, cursor=cursor)
+        request = request_of(key)
         if self._is_view:
             request = self._optioned(request)
         attempts = Attempts(row, key, began=self._clock())

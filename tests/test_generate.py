@@ -12,6 +12,7 @@ import pytest
 
 import pulumi_hosting
 from generate import __main__ as generate
+from generate import unasync
 from generate.render import ROOT
 
 
@@ -52,6 +53,14 @@ def test_a_check_names_what_is_out_of_date(
     assert generate.main(["--check"]) == 1
     assert capsys.readouterr().err == "docs/reference/errors.md is out of date\nNext: make generate\n"
     assert (ROOT / "docs/reference/errors.md").read_text(encoding="utf-8") != "new"
+
+
+def test_a_text_that_the_synchronous_client_has_lost_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        unasync, "TEXTS", {"client.py": {"for server in client.servers": "", "not there": ""}}
+    )
+    with pytest.raises(ValueError, match=r"client\.py has no 'not there'\. Next: "):
+        unasync.texts()
 
 
 def test_generated_files_say_so_in_their_first_lines(tmp_path: Path) -> None:

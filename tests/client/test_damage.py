@@ -283,7 +283,7 @@ def _at(node: Any, path: tuple[Any, ...]) -> Any:
 def test_a_walk_refuses_bool_and_len_with_advice() -> None:
     client, script = scripted(answer(200, {"data": [SERVER, {**SERVER, "id": 2}], "next_cursor": None}))
     walk = client.servers.list()
-    with pytest.raises(TypeError, match="use list"):
+    with pytest.raises(TypeError, match=r"use first\(\)"):
         bool(walk)
     with pytest.raises(TypeError, match=r"use len\(list"):
         len(walk)

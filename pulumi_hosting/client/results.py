@@ -207,7 +207,7 @@ class Items(Sequence[R]):
         return f"Items({list(self._items)!r})"
 
 
-class _Listed(Generic[P]):
+class _Paged(Generic[P]):
     """A list with cursors. ``fetch`` asks for the page at a cursor."""
 
     def __init__(
@@ -230,7 +230,7 @@ class _Listed(Generic[P]):
         return f"<{type(self).__name__} of {self._operation}>"
 
 
-class Pages(_Listed["Page[R]"], Generic[R]):
+class Pages(_Paged["Page[R]"], Generic[R]):
     """A list that is read as it is walked: ``for server in client.servers.list()``.
 
     Every loop over it is a walk of its own, from the first page (or from the ``cursor`` given), one request
@@ -286,7 +286,7 @@ class Pages(_Listed["Page[R]"], Generic[R]):
         )
 
 
-class AsyncPages(_Listed[Awaitable["Page[R]"]], Generic[R]):
+class AsyncPages(_Paged[Awaitable["Page[R]"]], Generic[R]):
     """A list of an ``AsyncClient``, read as it is walked: ``async for server in client.servers.list()``, or
     whole: ``await client.servers.list()``.
 

@@ -50,8 +50,8 @@ def run_due(store: Store, now: float) -> None:
 
 @dataclass(frozen=True)
 class TaskKind:
-    """``action`` happens to a row of this kind, unless what became of it since says that it does not apply.
-    ``gone``: to a server that has ended, too.
+    """``action`` happens to a row of this kind if the task still ``applies`` to it; ``gone``: to an ended
+    server, too.
     """
 
     kind: type[r.Row]

@@ -5,7 +5,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pulumi_hosting.emulator import (
     events,
@@ -23,7 +23,7 @@ from pulumi_hosting.emulator.store import Store
 T = TypeVar("T", bound=r.Row)
 Action = Callable[[Store, T, r.Task], None]
 
-TASKS: "dict[str, TaskKind]" = {}
+TASKS: "dict[str, TaskKind[Any]]" = {}
 
 # The resolution of the clock: the balance before a task is the one of this much earlier.
 INSTANT = 0.001
@@ -49,19 +49,19 @@ def run_due(store: Store, now: float) -> None:
 
 
 @dataclass(frozen=True)
-class TaskKind:
+class TaskKind(Generic[T]):
     """``action`` happens to a row of this kind if the task still ``applies`` to it; ``gone``: to an ended
     server, too.
     """
 
-    kind: type[r.Row]
-    action: Action[Any]
-    applies: Callable[[Any, r.Task], bool]
+    kind: type[T]
+    action: Action[T]
+    applies: Callable[[T, r.Task], bool]
     gone: bool
 
-    def row_of(self, store: Store, task: r.Task) -> r.Row | None:
+    def row_of(self, store: Store, task: r.Task) -> T | None:
         """The row that the task will change; None if nothing will happen."""
-        row: Any = store.tables[self.kind.kind].get(task.object_id)
+        row: T | None = store.tables[self.kind.kind].get(task.object_id)
         if row is None or (isinstance(row, r.ServerRow) and row.is_gone and not self.gone):
             return None
         return row if self.applies(row, task) else None

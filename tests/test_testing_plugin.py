@@ -1,5 +1,6 @@
 """The pytest plugin: its fixtures and markers as the page shows them, and that others do not notice it."""
 
+import os
 import re
 import subprocess
 import sys
@@ -7,19 +8,31 @@ from pathlib import Path
 
 import pytest
 
-PAGE = (Path(__file__).parents[1] / "docs" / "unit-testing.md").read_text()
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "unit-testing.md").read_text()
 PLUGIN = ("-p", "pulumi_hosting.testing.pytest_fixtures", "--strict-markers", "-W", "error")
 
 
 def block(name: str) -> str:
     """The code of the page that begins with this file name."""
-    blocks: list[str] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    blocks: list[str] = re.findall(r"```\w+\n(.*?)```", PAGE, re.DOTALL)
     return next(text for text in blocks if f"# {name}\n" in text)
 
 
 def test_the_tests_of_the_page_pass(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_script=block("test_script.py"))
     pytester.runpytest_inprocess(*PLUGIN).assert_outcomes(passed=3)
+
+
+@pytest.mark.slow
+def test_the_playbook_of_the_page_makes_its_server(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("ANSIBLE_COLLECTIONS_PATH", str(ROOT))
+    pytester.path.joinpath("site.yml").write_text(block("site.yml"))
+    pytester.makepyfile(test_playbook=block("test_playbook.py"))
+    pytester.runpytest_inprocess(*PLUGIN).assert_outcomes(passed=1)
 
 
 def test_each_test_has_an_account_of_its_own(pytester: pytest.Pytester) -> None:

@@ -143,9 +143,16 @@ def prorated(invoice: r.InvoiceRow, now: float) -> Decimal:
 
 @dataclass(frozen=True, slots=True)
 class Refund:
-    amount: Decimal
+    """``referral_adjustment``: the referral reward in it, which is taken back."""
+
+    gross_amount: Decimal
     reason: str | None
     parts: tuple[tuple[r.InvoiceRow, Decimal], ...] = ()
+    referral_adjustment: Decimal = 0 * CENT
+
+    @property
+    def amount(self) -> Decimal:
+        return self.gross_amount - self.referral_adjustment
 
     @property
     def refundable(self) -> bool:
@@ -174,7 +181,8 @@ def refund(store: Store, server: r.ServerRow) -> Refund:
     amount = sum((part for _, part in parts), nothing)
     if amount == 0:
         return Refund(nothing, "hourly" if server.cycle == "hourly" else "consumed", parts)
-    return Refund(amount, None, parts)
+    reward = cents(amount * store.accounts[server.account_id].referral_percent / 100)
+    return Refund(amount, None, parts, reward)
 
 
 NOTES = {
@@ -208,8 +216,6 @@ def refund_view(store: Store, server: r.ServerRow, quote: Refund | None = None) 
         currency=store.accounts[server.account_id].currency,
         excluded_reason=quote.reason and dialects.EXCLUDED_REASONS(dialect).get(quote.reason, quote.reason),
         days_left=periods.started_days(store.now, server.next_due_at) if quote.refundable else 0,
-        gross_amount=quote.amount,
-        referral_adjustment=0 * CENT,
         note=NOTES[quote.reason],
         breakdown=breakdown if server.cycle != "hourly" or dialects.HOURLY_BREAKDOWN(dialect) else [],
         computed_at=store.now,

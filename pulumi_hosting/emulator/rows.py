@@ -90,9 +90,11 @@ class AccountRow(Row, kind="accounts", first_id=1001):
     created_at: float
     email_verified: Annotated[bool, EDITABLE] = True
     suspended: Annotated[bool, EDITABLE] = False
+    banned: Annotated[bool, EDITABLE] = False
     api_enabled: Annotated[bool, Editable("api_enabled_for_account")] = True
     group_discount_percent: Annotated[Decimal, EDITABLE] = Decimal(0)
     loyalty_discount_percent: Annotated[Decimal, EDITABLE] = Decimal(0)
+    referral_percent: Annotated[Decimal, EDITABLE] = Decimal(0)
     two_factor_enabled: bool = False
     topped_up: bool = False
     promo_used: list[str] = field(default_factory=list)
@@ -307,12 +309,13 @@ class SubscriptionRow(Owned, kind="subscriptions", first_id=80001):
 
 
 class DeliveryRow(Owned, kind="deliveries", first_id=90001, owner="subscription_id"):
-    """``payload`` is the body that is sent, the same at every attempt."""
+    """``payload`` is the body that is sent, the same at every attempt; ``headers``: of the latest one."""
 
     subscription_id: int
     event_id: str
     event_type: str
     payload: str
+    headers: dict[str, str] = field(default_factory=dict)
     attempts: int = 0
     failures: int = 0
     next_attempt_at: float | None = None
@@ -327,6 +330,13 @@ class DeliveryRow(Owned, kind="deliveries", first_id=90001, owner="subscription_
         if self.next_attempt_at is not None:
             return "pending"
         return "dead" if self.dead_at is not None else "delivered"
+
+
+class EmailRow(Owned, kind="emails", first_id=95001):
+    """An e-mail that the service would send to the owner."""
+
+    to: str
+    subject: str
 
 
 class Task(Row, kind="tasks"):

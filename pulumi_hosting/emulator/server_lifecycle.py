@@ -115,7 +115,7 @@ def schedule_due_date(store: Store, server: ServerRow) -> None:
     store.schedule(server.next_due_at, "server_due", server.id, str(server.next_due_at))
     week_before = server.next_due_at - pricing.LOW_DAYS * periods.DAY_SECONDS
     if week_before > store.now:
-        store.schedule(week_before, "server_due_soon", server.id)
+        store.schedule(week_before, "server_due_soon", server.id, str(server.next_due_at))
 
 
 def extend(store: Store, server: ServerRow, until: float) -> None:

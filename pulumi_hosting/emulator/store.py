@@ -268,6 +268,11 @@ class Store:
         for row in (account, *keys):
             self.add(row)
 
+    def email(self, account_id: int, subject: str) -> None:
+        """List an e-mail to the owner of the account."""
+        owner = self.accounts[account_id].email
+        self.add(r.EmailRow(account_id=account_id, to=owner, subject=subject))
+
     def new_key(
         self, account: r.AccountRow, mode: str, *, name: str, scopes: list[str] | None = None, **columns: Any
     ) -> r.KeyRow:

@@ -4,7 +4,8 @@
 
 import logging
 from collections.abc import Callable
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from pulumi_hosting.emulator import (
     events,
@@ -22,7 +23,7 @@ from pulumi_hosting.emulator.store import Store
 T = TypeVar("T", bound=r.Row)
 Action = Callable[[Store, T, r.Task], None]
 
-TASKS: dict[str, Callable[[Store, r.Task], None]] = {}
+TASKS: "dict[str, TaskKind[Any]]" = {}
 
 # The resolution of the clock: the balance before a task is the one of this much earlier.
 INSTANT = 0.001
@@ -39,27 +40,53 @@ def run_due(store: Store, now: float) -> None:
         with events.low_balance_events(store, due - INSTANT):
             while (task := store.pop_due()) is not None:
                 try:
-                    TASKS[task.what](store, task)
+                    kind = TASKS[task.what]
+                    if (row := kind.row_of(store, task)) is not None:
+                        kind.action(store, row, task)
                 except Exception:
                     log.exception("task %s of %s failed", task.what, task.object_id)
     store.now = now
 
 
-def task_of(kind: type[T], *, gone: bool = False) -> Callable[[Action[T]], Action[T]]:
-    """The function is the task for a row of this kind. Nothing happens if the row was removed, or, without
-    ``gone``, if it is a server that has ended.
+@dataclass(frozen=True)
+class TaskKind(Generic[T]):
+    """``action`` happens to a row of this kind if the task still ``applies`` to it; ``gone``: to an ended
+    server, too.
     """
 
-    def register(action: Action[T]) -> Action[T]:
-        def run(store: Store, task: r.Task) -> None:
-            row: Any = store.tables[kind.kind].get(task.object_id)
-            if row is not None and (gone or not isinstance(row, r.ServerRow) or not row.is_gone):
-                action(store, row, task)
+    kind: type[T]
+    action: Action[T]
+    applies: Callable[[T, r.Task], bool]
+    gone: bool
 
-        TASKS[action.__name__] = run
+    def row_of(self, store: Store, task: r.Task) -> T | None:
+        """The row that the task will change; None if nothing will happen."""
+        row: T | None = store.tables[self.kind.kind].get(task.object_id)
+        if row is None or (isinstance(row, r.ServerRow) and row.is_gone and not self.gone):
+            return None
+        return row if self.applies(row, task) else None
+
+
+def task_of(
+    kind: type[T], applies: Callable[[T, r.Task], bool] = lambda row, task: True, *, gone: bool = False
+) -> Callable[[Action[T]], Action[T]]:
+    """The function is the task of its name; the arguments are those of :class:`TaskKind`."""
+
+    def register(action: Action[T]) -> Action[T]:
+        TASKS[action.__name__] = TaskKind(kind, action, applies, gone)
         return action
 
     return register
+
+
+def _is_due(server: r.ServerRow, task: r.Task) -> bool:
+    """The due date has not moved since; :func:`server_lifecycle.schedule_due_date` notes it."""
+    return str(server.next_due_at) == task.note
+
+
+def _is_active_until(domain: r.DomainRow, task: r.Task) -> bool:
+    """The expiry has not moved since; :func:`registrar.schedule_expiry` notes it."""
+    return domain.status == "active" and str(domain.expires_at) == task.note
 
 
 # --- orders, addresses, reinstalls -------------------------------------------------------------------------
@@ -109,12 +136,10 @@ def drop_sandbox_server(store: Store, server: r.ServerRow, task: r.Task) -> None
 # --- billing ----------------------------------------------------------------------------------------------
 
 
-@task_of(r.ServerRow)
+@task_of(r.ServerRow, _is_due)
 def server_due(store: Store, server: r.ServerRow, task: r.Task) -> None:
     """The paid period is over: end, renewal, or suspension with an unpaid invoice."""
     now, account = task.due, store.accounts[server.account_id]
-    if str(server.next_due_at) != task.note:
-        return
     if server.is_leaving:
         server_lifecycle.end(store, server)
         return
@@ -137,54 +162,48 @@ def server_due(store: Store, server: r.ServerRow, task: r.Task) -> None:
         store.schedule(now + days * DAY_SECONDS, "terminate_server", server.id, str(server.next_due_at))
 
 
-@task_of(r.ServerRow)
+@task_of(r.ServerRow, _is_due)
 def server_due_soon(store: Store, server: r.ServerRow, task: r.Task) -> None:
     """The due date has come within the days of ``balance.low``, which :func:`run_due` sends. A domain is
     looked at when its own warning of these days is sent.
     """
 
 
-@task_of(r.ServerRow)
+@task_of(r.ServerRow, _is_due)
 def terminate_server(store: Store, server: r.ServerRow, task: r.Task) -> None:
     """End a server that stayed unpaid for too long."""
-    if str(server.next_due_at) == task.note:
-        server_lifecycle.end(store, server, status="terminated")
+    server_lifecycle.end(store, server, status="terminated")
 
 
-@task_of(r.InvoiceRow)
+@task_of(r.InvoiceRow, lambda invoice, task: invoice.status == "not_paid")
 def invoice_overdue(store: Store, invoice: r.InvoiceRow, task: r.Task) -> None:
-    if invoice.status == "not_paid":
-        events.of(store, "invoice.overdue", invoice)
+    events.of(store, "invoice.overdue", invoice)
 
 
 # --- domains ----------------------------------------------------------------------------------------------
 
 
-@task_of(r.DomainRow)
+@task_of(r.DomainRow, lambda domain, task: domain.status in r.PENDING)
 def sync_domain(store: Store, domain: r.DomainRow, task: r.Task) -> None:
     """The registrar confirms a pending registration or transfer."""
-    if domain.status in r.PENDING:
-        registrar.activate(store, domain)
+    registrar.activate(store, domain)
 
 
-@task_of(r.DomainRow)
+@task_of(r.DomainRow, _is_active_until)
 def domain_expiring(store: Store, domain: r.DomainRow, task: r.Task) -> None:
-    if domain.status == "active" and str(domain.expires_at) == task.note:
-        events.of(store, "domain.expiring", domain)
+    events.of(store, "domain.expiring", domain)
 
 
-@task_of(r.DomainRow)
+@task_of(r.DomainRow, lambda domain, task: domain.status != "cancelled")
 def extend_domain(store: Store, domain: r.DomainRow, task: r.Task) -> None:
     """The registrar completes a renewal that it had accepted."""
-    if domain.status != "cancelled":
-        registrar.extend(store, domain, int(task.note.split()[0]))
+    registrar.extend(store, domain, int(task.note.split()[0]))
 
 
-@task_of(r.InvoiceRow)
+@task_of(r.InvoiceRow, lambda invoice, task: invoice.status == "paid")
 def refuse_domain(store: Store, invoice: r.InvoiceRow, task: r.Task) -> None:
     """The registrar refuses an order that it had taken; the task's object is the paid invoice."""
-    if invoice.status == "paid":
-        fulfilment.call_off(store, invoice)
+    fulfilment.call_off(store, invoice)
 
 
 @task_of(r.DomainRow)
@@ -193,11 +212,9 @@ def domain_renewed(store: Store, domain: r.DomainRow, task: r.Task) -> None:
     events.of(store, "domain.renewed", domain)
 
 
-@task_of(r.DomainRow)
+@task_of(r.DomainRow, _is_active_until)
 def domain_due(store: Store, domain: r.DomainRow, task: r.Task) -> None:
     """The domain expires, or is renewed from the balance."""
-    if str(domain.expires_at) != task.note or domain.status != "active":
-        return
     account, price = store.accounts[domain.account_id], store.zone_of(domain).price_renew
     if pricing.domain_renews_automatically(domain) and account.balance >= price:
         words = f"Renewal of {domain.name}"
@@ -211,8 +228,7 @@ def domain_due(store: Store, domain: r.DomainRow, task: r.Task) -> None:
 # --- webhooks ---------------------------------------------------------------------------------------------
 
 
-@task_of(r.DeliveryRow)
+@task_of(r.DeliveryRow, lambda row, task: format_timestamp(row.delivered_at or row.dead_at) == task.note)
 def forget_delivery(store: Store, delivery: r.DeliveryRow, task: r.Task) -> None:
     """Remove a delivery from the log, unless it was queued again since."""
-    if format_timestamp(delivery.delivered_at or delivery.dead_at) == task.note:
-        store.remove(delivery)
+    store.remove(delivery)

@@ -3,7 +3,7 @@
 import hmac
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from urllib.parse import quote, urlsplit
@@ -156,6 +156,7 @@ def attempt(store: Store, delivery: DeliveryRow) -> Attempt:
         TIMESTAMP_HEADER: str(timestamp),
         SIGNATURE_HEADER: signature(subscription.secret, timestamp, raw),
     }
+    delivery.headers = headers
     return Attempt(route(store, subscription.url), headers, raw)
 
 
@@ -184,16 +185,17 @@ def send(attempt: Attempt) -> AttemptOutcome:
     return AttemptOutcome(status, error, text, int((time.monotonic() - started) * 1000))
 
 
+def waiting(store: Store) -> Iterator[DeliveryRow]:
+    """The deliveries with an attempt to come; those of disabled subscriptions wait until they are enabled."""
+    for delivery in store.deliveries.values():
+        subscription = store.subscriptions.get(delivery.subscription_id)
+        if delivery.next_attempt_at is not None and subscription is not None and subscription.active:
+            yield delivery
+
+
 def next_delivery(store: Store) -> DeliveryRow | None:
-    """The delivery whose attempt comes next; those of disabled subscriptions wait until they are enabled."""
-    waiting = (
-        delivery
-        for delivery in store.deliveries.values()
-        if delivery.next_attempt_at is not None
-        and (subscription := store.subscriptions.get(delivery.subscription_id)) is not None
-        and subscription.active
-    )
-    return min(waiting, key=lambda delivery: (delivery.next_attempt_at, delivery.id), default=None)
+    """The delivery whose attempt comes next."""
+    return min(waiting(store), key=lambda delivery: (delivery.next_attempt_at, delivery.id), default=None)
 
 
 def record(store: Store, delivery: DeliveryRow, outcome: AttemptOutcome) -> None:
@@ -217,6 +219,8 @@ def record(store: Store, delivery: DeliveryRow, outcome: AttemptOutcome) -> None
         subscription.active = False
         subscription.disabled_at = store.now
         subscription.disabled_reason = f"{DISABLE_AFTER_FAILURES} deliveries failed in a row"
+        subject = f"Webhook subscription {subscription.id} is disabled: {subscription.disabled_reason}"
+        store.email(subscription.account_id, subject)
 
 
 def note(store: Store, delivery: DeliveryRow, subscription: SubscriptionRow, outcome: AttemptOutcome) -> None:

@@ -83,3 +83,17 @@ def assert_reads_work(account: Account) -> None:
     } == {}
     for path in ("/", "/objects", "/ledger", "/requests"):
         account.control("GET", path)
+
+
+def one_of_each(account: Account) -> dict[str, list[dict[str, Any]]]:
+    """What ``GET /objects`` answers once the account has something of every kind."""
+    account.subscribe()
+    server = account.server()
+    account.api("POST", f"/servers/{server}/ips")
+    account.domain()
+    account.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY})
+    account.fault({"panel_timeout": "active"})
+    account.api("POST", "/servers", SERVER)
+    account.core.store.email(account.objects("accounts")[0]["id"], "Your subscription is disabled")
+    found: dict[str, list[dict[str, Any]]] = account.control("GET", "/objects")
+    return found

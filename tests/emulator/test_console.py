@@ -10,7 +10,7 @@ import httpx
 
 from pulumi_hosting.emulator import console
 from pulumi_hosting.emulator.control import ROUTES
-from tests.emulator.support import PUBLIC_KEY, SERVER
+from tests.emulator.support import one_of_each
 from tests.support.account import Account
 
 SCRIPT = (Path(console.__file__).parent / "script.js").read_text(encoding="utf-8")
@@ -23,6 +23,11 @@ def opened(account: Account, method: str = "GET") -> httpx.Response:
 def constant(name: str) -> str:
     """The text of an object literal of the script."""
     return re.split(r"^\};", SCRIPT.split(f"const {name} = {{\n", 1)[1], maxsplit=1, flags=re.MULTILINE)[0]
+
+
+KINDS = json.loads("{" + constant("KINDS") + "}")
+LEFT_OUT = {"accounts": ("account_id", "banned", "api_enabled_for_account")}
+"""What the form for an object does not offer: the page adds the id, and has a button for a ban."""
 
 
 def test_the_page_holds_no_data_and_loads_nothing(account: Account) -> None:
@@ -74,21 +79,24 @@ def test_the_script_calls_what_the_control_interface_has() -> None:
 
 
 def test_the_script_shows_columns_that_rows_have(account: Account) -> None:
-    server = account.server()
-    account.api("POST", f"/servers/{server}/ips")
-    account.domain()
-    account.subscribe()
-    account.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY})
-    account.fault({"panel_timeout": "active"})
-    account.api("POST", "/servers", SERVER)
-    objects = account.control("GET", "/objects")
-    shown = {
-        kind: set(re.findall(r'"(\w+)"', columns))
-        for kind, columns in re.findall(r"(\w+): \[(.*)\]", constant("KINDS"))
-    }
-    assert {*shown, "deliveries"} == set(objects)
-    for kind, columns in shown.items():
-        assert columns <= set(objects[kind][-1]), kind
+    objects = one_of_each(account)
+    assert {*KINDS, "deliveries"} == set(objects)
+    for kind, shown in KINDS.items():
+        named = re.findall(r"{(\w+)}", shown.get("path", ""))
+        assert {*shown["columns"], *shown.get("edit", ()), *named} <= set(objects[kind][-1]), kind
+
+
+def test_the_script_changes_what_the_control_interface_changes() -> None:
+    routes = {(route.method, re.sub(r"{\w+}", "{}", route.path)): route.body for route in ROUTES}
+    for kind, shown in KINDS.items():
+        path = re.sub(r"{\w+}", "{}", shown.get("path", ""))
+        acts = list(shown.get("acts", {}).values())
+        assert {(method, path + after) for method, after, *_ in acts} <= set(routes)
+        assert ("DELETE", path) not in routes or ["DELETE", ""] in acts
+        patch = routes.get(("PATCH", path))
+        known = {field.alias or name for name, field in patch.model_fields.items()} if patch else set()
+        assert {*shown.get("edit", ()), *LEFT_OUT.get(kind, ())} == known, kind
+        assert {name for method, _, *body in acts if method == "PATCH" for name in body[0]} <= known
 
 
 def test_the_faults_that_the_page_offers_can_be_armed(account: Account) -> None:

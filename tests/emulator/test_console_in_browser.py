@@ -1,14 +1,17 @@
 """The console in a browser: what it shows is what the account holds, and what one does on it happens."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 
+from pulumi_hosting.api.models.webhooks import DELIVERY_HEADERS
 from pulumi_hosting.emulator import Running
 from pulumi_hosting.rehearsal.control_client import Control
 from tests.emulator.support import OVER_HTTP, PUBLIC_KEY, SERVER
+from tests.emulator.test_console import KINDS
 from tests.support.browser import Chromium, Page
 
 pytestmark = [pytest.mark.slow, pytest.mark.emulator(clock="manual", seed=12)]
@@ -60,6 +63,16 @@ def opened(chromium: Chromium, emulator: Running, **window: Any) -> Page:
     page = chromium.open(emulator.console_url, **window)
     page.wait_for("document.querySelector('#connection').textContent === '● live'")
     return page
+
+
+def press(page: Page, place: str, text: str) -> None:
+    """Click the first button below ``place`` that begins with this text."""
+    found = (
+        f"[...document.querySelectorAll('{place} button')].find(one => one.textContent.startsWith('{text}'))"
+    )
+    page.wait_for(found)
+    page.evaluate(f"document.querySelector('#pressed')?.removeAttribute('id'), {found}.id = 'pressed'")
+    page.click("#pressed")
 
 
 @pytest.mark.parametrize(("width", "dark"), WINDOWS)
@@ -120,6 +133,105 @@ def test_the_clock_moves(chromium: Chromium, emulator: Running, control: Control
     page.click("#advance button:not([type])")
     page.wait_for("document.querySelector('#clock-message').className === 'message failed'")
     assert "advance" in page.text("#clock-message")
+
+
+def test_what_falls_due_next_is_listed_and_gone_to(
+    chromium: Chromium, emulator: Running, control: Control, secrets: list[str]
+) -> None:
+    page = opened(chromium, emulator)
+    shown = page.evaluate(
+        "[...document.querySelectorAll('#due-table tbody td:nth-child(3)')].map(cell => cell.innerText)"
+    )
+    assert shown == [entry["what"].replace("_", " ") for entry in control("GET", "/due")]
+    page.fill("#clock input[type=search]", "SERVER web due")
+    page.wait_for("document.querySelectorAll('#due-table tbody tr').length === 2")
+    (due,) = [entry for entry in control("GET", "/due") if entry["what"] == "server_due"]
+    page.fill("#clock input[type=search]", due["at"])
+    page.wait_for("document.querySelectorAll('#due-table tbody tr').length === 1")
+    press(page, "#due-table", "go there")
+    page.wait_for("document.querySelector('#ledger').innerText.includes('billing')")
+    assert control("GET", "/")["now"] == due["at"]
+    assert (control("GET", "/ledger")[-1]["operation"], page.problems) == ("billing", [])
+
+
+def test_an_object_is_changed_behind_the_tools_back(
+    chromium: Chromium, emulator: Running, api: httpx.Client, control: Control, secrets: list[str]
+) -> None:
+    page = opened(chromium, emulator)
+    (server,) = control("GET", "/objects")["servers"]
+    press(page, "#object-table", "more")
+    press(page, "#object-table", "change")
+    page.fill("#change [name=name]", "renamed")
+    page.fill("#change [name=auto_renew]", "false")
+    page.fill("#change [name=power]", "flying")
+    page.click("#change button:not([type])")
+    page.wait_for("document.querySelector('#change-message').className === 'message failed'")
+    assert "power" in page.text("#change-message")
+    page.fill("#change [name=power]", "stopped")
+    page.click("#change button:not([type])")
+    page.wait_for("!document.querySelector('#change').open")
+    (changed,) = control("GET", "/objects")["servers"]
+    differing = {name for name in server if server[name] != changed[name]} & set(KINDS["servers"]["edit"])
+    assert differing == {"name", "auto_renew", "power"}
+    assert (changed["name"], changed["auto_renew"], changed["power"]) == ("renamed", False, "stopped")
+    press(page, "#object-table", "suspend")
+    page.wait_for("document.querySelector('#object-table .bad')")
+    assert control("GET", "/objects")["servers"][0]["status"] == "suspended"
+
+    press(page, "#object-table", "fault")
+    page.click("#arm button:not([type])")
+    page.wait_for("document.querySelector('#count-faults').textContent === '1'")
+    path = f"/servers/{server['id']}"
+    assert (api.get("/servers").status_code, api.get(path).status_code, api.get(path).status_code) == (
+        200,
+        503,
+        200,
+    )
+
+    press(page, "#object-table", "go to server due soon")
+    press(page, "#object-table", "go to server due: ")
+    page.click("#kinds [data-kind=invoices]")
+    page.wait_for("document.querySelector('#object-table').innerText.includes('not_paid')")
+    (unpaid,) = [row for row in control("GET", "/objects")["invoices"] if row["status"] == "not_paid"]
+    press(page, "#object-table", "more")
+    press(page, "#object-table", "refund")
+    page.wait_for("document.querySelector('#object-message').className === 'message failed'")
+    assert f"invoice {unpaid['id']} is not_paid" in page.text("#object-message")
+    press(page, "#object-table", "confirm")
+    page.wait_for("document.querySelector('#object-message').className === 'message'")
+    paid = [row["status"] for row in control("GET", "/objects")["invoices"] if row["id"] == unpaid["id"]]
+    assert paid == ["paid"]
+
+    page.click("#kinds [data-kind=servers]")
+    press(page, "#object-table", "delete")
+    page.wait_for("document.querySelector('#count-servers').textContent === '0'")
+    assert (control("GET", "/objects")["servers"], api.get(path).status_code) == ([], 404)
+    assert (
+        [problem.rpartition("/_control/")[2] for problem in page.problems]
+        == [  # the two refusals
+            path[1:],
+            f"invoices/{unpaid['id']}/refund",
+        ]
+    )
+
+
+def test_a_delivery_shows_what_was_sent(
+    chromium: Chromium, emulator: Running, control: Control, secrets: list[str]
+) -> None:
+    control("POST", "/clock", {"advance": 1})
+    page = opened(chromium, emulator)
+    page.fill("#deliveries input[type=search]", "domain.registered")
+    page.wait_for("document.querySelectorAll('#delivery-table tbody tr').length === 1")
+    press(page, "#delivery-table", "more")
+    (sent,) = [
+        row for row in control("GET", "/objects")["deliveries"] if row["event_type"] == "domain.registered"
+    ]
+    text = page.text("#delivery-table pre")
+    head, body = text.split("\n\n", 1)
+    assert dict(line.split(": ", 1) for line in head.splitlines()) == sent["headers"]
+    assert set(DELIVERY_HEADERS) <= set(sent["headers"])
+    assert json.loads(body) == json.loads(sent["payload"])
+    assert page.problems == []
 
 
 def test_faults_are_armed_and_removed(

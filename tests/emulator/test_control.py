@@ -1,5 +1,6 @@
 """The control interface, call by call."""
 
+import json
 import re
 from typing import Any
 
@@ -63,6 +64,8 @@ def test_reset(account: Account) -> None:
     account.control("PATCH", "/service", {"dialect": "live", "sandbox_enabled": False})
     account.new_key()
     account.advance(60)
+    known = account.control("POST", "/reset", {"seed": 1}, status=400)
+    assert known == {"error": "unknown field: seed; known: none"}
     assert account.control("POST", "/reset", {})["now"] == "2029-04-15T08:01:00Z"
     test_a_fresh_account(account)
     assert account.control("GET", "/ledger") == []
@@ -134,6 +137,39 @@ def test_invalid_new_keys(body: dict[str, Any], account: Account) -> None:
     response = account.http.post("/_control/keys", json=body)
     assert response.status_code in (400, 404)
     assert isinstance(response.json()["error"], str)
+
+
+def test_a_ban_revokes_all_keys(account: Account) -> None:
+    account.subscribe("key.revoked")
+    other = account.control("POST", "/accounts", {})["live_key"]
+    account.control("PATCH", "/account", {"banned": True})
+    assert code(account.api("GET", "/me")) == code(account.test("GET", "/me")) == "invalid_token"
+    assert account.call(other, "GET", "/me").status_code == 200
+    keys = [row for row in account.objects("keys") if row["revoked_at"]]
+    assert [(row["mode"], row["revoked_reason"]) for row in keys] == [
+        ("live", "the account is banned"),
+        ("test", "the account is banned"),
+    ]
+    account.advance(0)
+    sent = [json.loads(attempt.payload) for attempt in account.sent]
+    assert [(event["type"], event["data"]["object"]["id"]) for event in sent] == [
+        ("key.revoked", row["id"]) for row in keys
+    ]
+
+
+def test_a_referral_reward_is_taken_back_with_a_refund(account: Account) -> None:
+    server = account.server()
+    account.control("PATCH", "/account", {"referral_percent": "10"})
+    quote = account.api("GET", f"/servers/{server}/refund-quote").json()
+    amounts = [quote[name] for name in ("gross_amount", "referral_adjustment", "amount")]
+    assert amounts == ["5.00", "0.50", "4.50"]
+    answer = account.api("DELETE", f"/servers/{server}").json()
+    assert (answer["refund"]["amount"], answer["balance_after"]) == ("4.50", "999.50")
+    assert account.balance() == "999.50"
+    moved = [(row["type"], row["amount"], row["direction"]) for row in account.ledger()[-2:]]
+    assert moved == [("refund", "5.00", "credit"), ("referral", "0.50", "debit")]
+    shown = account.api("GET", "/transactions").json()["data"][0]
+    assert (shown["type"], shown["amount"]) == ("referral", "0.50")
 
 
 def test_account(account: Account) -> None:

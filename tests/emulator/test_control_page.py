@@ -7,7 +7,8 @@ from pathlib import Path
 from pulumi_hosting.emulator.control import ROUTES
 from pulumi_hosting.emulator.control.switches import FaultAction
 from pulumi_hosting.emulator.store import VARIANTS
-from tests.emulator.support import PUBLIC_KEY, SERVER
+from pulumi_hosting.emulator.tasks import TASKS
+from tests.emulator.support import PUBLIC_KEY, one_of_each
 from tests.support.account import Account
 
 # --- the page that describes it ---------------------------------------------------------------------------
@@ -75,21 +76,16 @@ def test_the_page_lists_every_fault_action() -> None:
 
 def test_the_page_lists_every_field_of_requests_and_movements(account: Account) -> None:
     account.server()
-    for path in ("/requests", "/ledger"):
+    for path in ("/requests", "/ledger", "/due"):
         (line,) = [line for line in section("Calls").splitlines() if line.startswith(f"| `GET {path}`")]
         named = set(re.findall(r'"(\w+)"', line))
         assert set(account.control("GET", path)[0]) == named
+    described = line.partition("`what`: ")[2].partition("; ")[0]
+    assert set(re.findall(r"`([a-z_]+)`", described)) == {*TASKS, "deliver"}
 
 
 def test_the_page_lists_fields_of_objects(account: Account) -> None:
-    server = account.server()
-    account.api("POST", f"/servers/{server}/ips")
-    account.domain()
-    account.subscribe()
-    account.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY})
-    account.fault({"panel_timeout": "active"})
-    account.api("POST", "/servers", SERVER)
-    objects = account.control("GET", "/objects")
+    objects = one_of_each(account)
     assert set(re.findall(r"`(\w+)`", section("Objects").split("Every row")[0])) == set(objects)
     for line in section("Objects").splitlines():
         if line.startswith("| `"):

@@ -1,6 +1,7 @@
 """Tasks: without their object they do nothing, and a failed one does not stop the next."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -113,8 +114,11 @@ def test_a_task_without_its_object_does_nothing(
     what: str, any_dialect: Account, caplog: pytest.LogCaptureFixture
 ) -> None:
     row = TASKS[what](any_dialect)
-    assert what in {task.what for task in any_dialect.core.store.tasks.values() if task.object_id == row.id}
+    due = any_dialect.control("GET", "/due")
+    assert (what, row.kind, row.id) in {(entry["what"], entry["kind"], entry["object_id"]) for entry in due}
+    assert due == sorted(due, key=lambda entry: entry["at"])
     any_dialect.core.store.remove(row)
+    assert row.id not in [entry["object_id"] for entry in any_dialect.control("GET", "/due")]
     any_dialect.core.store.provisioning_delay = any_dialect.core.store.ip_delay = 0
     before = any_dialect.control("GET", "/ledger")
     any_dialect.advance(400 * DAY)
@@ -127,15 +131,33 @@ def test_a_task_without_its_object_does_nothing(
 def test_a_task_that_fails_is_logged_and_the_next_one_runs(
     what: str, account: Account, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail(store: object, task: object) -> None:
+    def fail(store: object, row: object, task: object) -> None:
         raise KeyError(1)
 
     TASKS[what](account)
-    monkeypatch.setitem(tasks.TASKS, what, fail)
+    monkeypatch.setitem(tasks.TASKS, what, replace(tasks.TASKS[what], action=fail))
     account.advance(400 * DAY)
     monkeypatch.undo()
     assert what in caplog.text
     assert_deliveries_work(account)
+
+
+def test_what_has_become_void_is_not_due(account: Account) -> None:
+    def due() -> list[tuple[str, str]]:
+        return [(entry["at"][:10], entry["what"]) for entry in account.control("GET", "/due")]
+
+    server = account.server()
+    assert due() == [("2029-05-08", "server_due_soon"), ("2029-05-15", "server_due")]
+    account.api("POST", f"/servers/{server}/renew", {"months": 1})
+    assert due() == [("2029-06-08", "server_due_soon"), ("2029-06-15", "server_due")]
+    account.control("DELETE", f"/servers/{server}")
+    invoice = account.control("POST", "/invoices", {})["id"]
+    hook = account.subscribe("invoice.paid")["id"]
+    assert due() == [("2029-04-18", "invoice_overdue")]
+    account.control("POST", f"/invoices/{invoice}/confirm")
+    assert due() == [("2029-04-15", "deliver")]
+    account.control("PATCH", f"/webhooks/{hook}", {"active": False})
+    assert due() == []
 
 
 @pytest.mark.parametrize("change", ["reinstall", "address"])

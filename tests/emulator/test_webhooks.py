@@ -151,6 +151,11 @@ def test_disabled_after_twenty_failures(account: Account) -> None:
     assert (shown["active"], shown["failures_in_row"]) == (False, 20)
     assert shown["disabled_reason"]
     assert shown["disabled_at"]
+    (email,) = account.objects("emails")
+    assert (email["to"], email["subject"]) == (
+        "demo@example.com",
+        f"Webhook subscription {hook} is disabled: {shown['disabled_reason']}",
+    )
     assert len(account.sent) == 20
     account.server()
     assert len(deliveries(account, hook)) == 4

@@ -4,21 +4,78 @@
 // `GET /_control/` is never read: it holds the keys of the account.
 
 const PAUSE_MS = 1000;
-const SHOWN = 100; // rows of a table, the newest
+const SHOWN = 100; // rows of a table
+// `path`: of one object in the control interface, and in the API if the account owns it. `edit`: what can be
+// changed behind the API's back. `acts`: buttons, each with method, what follows the path, and body.
 const KINDS = {
-  servers: ["id", "name", "status", "power", "os", "ip", "price_monthly", "next_due_at", "is_sandbox"],
-  addresses: ["id", "address", "server_id", "ptr", "primary", "bought", "price_monthly"],
-  domains: ["id", "name", "status", "auto_renew", "expires_at", "price_renew"],
-  ssh_keys: ["id", "name", "type", "fingerprint"],
-  subscriptions: ["id", "url", "events", "active", "failures_in_row", "last_status"],
-  orders: ["id", "server_name", "status", "amount", "server_id", "failure_reason"],
-  invoices: ["id", "type", "status", "amount", "refunded", "description", "server_id", "domain_id"],
-  keys: ["id", "name", "mode", "scopes", "expires_at", "revoked_at", "last_used_at"],
-  accounts: ["id", "login", "balance", "currency", "suspended", "api_enabled"],
-  tariffs: ["id", "name", "price_monthly", "price_hourly", "in_stock", "disabled"],
-  locations: ["id", "code", "name", "country", "city"],
-  images: ["id", "slug", "name", "family", "supports_ssh_keys", "min_disk_gb"],
-  zones: ["id", "tld", "price_register", "price_renew", "price_transfer", "privacy"],
+  "servers": {
+    "columns": ["id", "name", "status", "power", "os", "ip", "price_monthly", "next_due_at", "is_sandbox"],
+    "path": "/servers/{id}",
+    "edit": ["name", "status", "notes", "auto_renew", "blocked", "expired", "power", "os"],
+    "acts": {
+      "suspend": ["PATCH", "", {"status": "suspended"}], "resume": ["PATCH", "", {"status": "active"}],
+      "delete": ["DELETE", ""]
+    }
+  },
+  "addresses": {
+    "columns": ["id", "address", "server_id", "ptr", "primary", "bought", "price_monthly"],
+    "path": "/servers/{server_id}/ips/{id}", "edit": ["ptr"], "acts": {"delete": ["DELETE", ""]}
+  },
+  "domains": {
+    "columns": ["id", "name", "status", "auto_renew", "expires_at", "price_renew"],
+    "path": "/domains/{id}", "edit": ["status", "blocked", "auto_renew", "privacy", "nameservers"],
+    "acts": {"expire": ["PATCH", "", {"status": "expired"}], "delete": ["DELETE", ""]}
+  },
+  "ssh_keys": {
+    "columns": ["id", "name", "type", "fingerprint"],
+    "path": "/ssh-keys/{id}", "edit": ["name"], "acts": {"delete": ["DELETE", ""]}
+  },
+  "subscriptions": {
+    "columns": ["id", "url", "events", "active", "failures_in_row", "last_status"],
+    "path": "/webhooks/{id}", "edit": ["url", "events", "description", "active"],
+    "acts": {"delete": ["DELETE", ""]}
+  },
+  "orders": {
+    "columns": ["id", "server_name", "status", "amount", "server_id", "failure_reason"], "path": "/orders/{id}"
+  },
+  "invoices": {
+    "columns": ["id", "type", "status", "amount", "refunded", "description", "server_id", "domain_id"],
+    "path": "/invoices/{id}",
+    "acts": {"confirm payment": ["POST", "/confirm", {}], "refund": ["POST", "/refund", {}]}
+  },
+  "keys": {
+    "columns": ["id", "name", "mode", "scopes", "expires_at", "revoked_at", "last_used_at"],
+    "path": "/keys/{id}", "acts": {"revoke": ["DELETE", ""]}
+  },
+  "accounts": {
+    "columns": ["id", "login", "balance", "currency", "suspended", "banned", "api_enabled"],
+    "path": "/account",
+    "edit": [
+      "balance", "email_verified", "suspended", "group_discount_percent", "loyalty_discount_percent",
+      "referral_percent"
+    ],
+    "acts": {"ban": ["PATCH", "", {"banned": true}]}
+  },
+  "emails": {"columns": ["created_at", "to", "subject"]},
+  "tariffs": {
+    "columns": ["id", "name", "price_monthly", "price_hourly", "in_stock", "disabled"],
+    "path": "/tariffs/{id}", "edit": ["in_stock", "price_monthly", "disabled"]
+  },
+  "locations": {
+    "columns": ["id", "code", "name", "country", "city"],
+    "path": "/locations/{id}", "edit": ["code", "name", "country", "city"]
+  },
+  "images": {
+    "columns": ["id", "slug", "name", "family", "supports_ssh_keys", "min_disk_gb"],
+    "path": "/images/{id}", "edit": ["slug", "name", "family", "version", "supports_ssh_keys", "min_disk_gb"],
+    "acts": {"delete": ["DELETE", ""]}
+  },
+  "zones": {
+    "columns": ["id", "tld", "price_register", "price_renew", "price_transfer", "privacy"],
+    "path": "/zones/{id}",
+    "edit": ["price_register", "price_renew", "price_transfer", "min_years", "max_years", "privacy"],
+    "acts": {"delete": ["DELETE", ""]}
+  }
 };
 const PRESETS = {
   "503, nothing processed": { status: 503, retry_after: 1 },
@@ -45,6 +102,8 @@ const opened = new Set(); // rows that show all their fields
 let kind = "servers";
 let objects = {};
 let requests = [];
+let due = []; // what happens next
+let now = 0; // unix seconds of the emulator's clock
 let reading = Promise.resolve();
 
 // --- elements
@@ -87,10 +146,23 @@ function draw(place, signature, make) {
   place.replaceChildren(make());
 }
 
-// `columns`: names of fields. A row with `key` can show everything it has.
-function table(place, columns, rows, { key = (row) => row.id, group = place.id, extra = null } = {}) {
+const lines = (value) => element("pre", typeof value === "string" ? value : JSON.stringify(value, null, 2));
+
+// The rows with every word that the filter above the list holds.
+function filtered(place, rows) {
+  const filter = place.previousElementSibling;
+  const words = filter?.type === "search" ? filter.value.toLowerCase().split(/\s+/).filter(Boolean) : [];
+  return words.length ? rows.filter((row) => {
+    const text = JSON.stringify(row).toLowerCase();
+    return words.every((word) => text.includes(word));
+  }) : rows;
+}
+
+// `columns`: names of fields. A row, told from others by `key`, can be opened: then it shows its `detail`.
+function table(place, columns, all, { key = (row) => row.id, group = place.id, extra = null, detail = lines } = {}) {
+  const rows = filtered(place, all);
   const isOpen = (row) => opened.has(`${group} ${key(row)}`);
-  draw(place, [columns, rows, rows.map(isOpen)], () => {
+  draw(place, [columns, rows, rows.map(isOpen), rows.some(isOpen) && due], () => {
     const names = columns.map((name) => element("th", name.replaceAll("_", " "), { scope: "col" }));
     const body = rows.slice(0, SHOWN).flatMap((row) => {
       const cells = columns.map((name) => {
@@ -103,18 +175,14 @@ function table(place, columns, rows, { key = (row) => row.id, group = place.id, 
       const more = button(isOpen(row) ? "less" : "more", () => {
         const name = `${group} ${key(row)}`;
         opened.delete(name) || opened.add(name);
-        table(place, columns, rows, { key, group, extra });
+        table(place, columns, all, { key, group, extra, detail });
       });
       more.setAttribute("aria-expanded", isOpen(row));
       cells.unshift(element("td", extra ? [more, " ", extra(row)] : more, { class: "buttons" }));
-      const lines = [element("tr", cells)];
-      if (isOpen(row)) {
-        const all = element("pre", JSON.stringify(row, null, 2));
-        lines.push(element("tr", element("td", all, { class: "more", colspan: columns.length + 1 })));
-      }
-      return lines;
+      const opening = { class: "more", colspan: columns.length + 1 };
+      return [element("tr", cells), ...(isOpen(row) ? [element("tr", element("td", detail(row), opening))] : [])];
     });
-    const note = !rows.length ? "none" : rows.length > SHOWN ? `the newest ${SHOWN} of ${rows.length}` : "";
+    const note = !rows.length ? "none" : rows.length > SHOWN ? `the first ${SHOWN} of ${rows.length}` : "";
     if (note) body.push(element("tr", element("td", note, { class: "empty", colspan: columns.length + 1 })));
     const head = element("tr", [element("td"), ...names]);
     return element("table", [element("thead", head), element("tbody", body)]);
@@ -129,7 +197,8 @@ async function control(method, path, body) {
   const answer = await fetch(`/_control${path}`, options);
   const content = JSON.parse((await answer.text()).replace(SECRET, "**********"));
   if (!answer.ok) throw new Error(content.error);
-  at("now").textContent = moment(answer.headers.get("Date"));
+  now = Date.parse(answer.headers.get("Date")) / 1000;
+  at("now").textContent = moment(now);
   return content;
 }
 
@@ -182,7 +251,48 @@ function showObjects() {
   });
   const rows = objects[kind] ?? [];
   const plain = Object.keys(rows[0] ?? { id: 0 }).filter((name) => !["kind", "seq"].includes(name)).slice(0, 6);
-  table(at("object-table"), KINDS[kind] ?? plain, newestFirst(rows), { group: kind });
+  const detail = (row) => [element("p", buttonsOf(kind, row), { class: "steps" }), lines(row)];
+  table(at("object-table"), KINDS[kind]?.columns ?? plain, newestFirst(rows), { group: kind, detail });
+}
+
+// What one can do to an object; what does not fit its status is refused, and the refusal is shown.
+function buttonsOf(kind, row) {
+  const { path = "", edit, acts = {} } = KINDS[kind] ?? {};
+  const there = path.replace(/\{(\w+)\}/g, (_, name) => row[name]);
+  const named = `${kind.replaceAll("_", " ")} ${row.id}`;
+  const send = (method, after, body) =>
+    control(method, there + after, body && kind === "accounts" ? { account_id: row.id, ...body } : body);
+  const made = Object.entries(acts).map(([word, [method, after, body]]) =>
+    button(word, () => act("object-message", () => send(method, after, body), `${named}: ${word} is done.`)));
+  if (edit) made.unshift(button("change", () => openChange(named, edit, row, (body) => send("PATCH", "", body))));
+  if (path && "account_id" in row) made.push(button("fault", () => {
+    fields.path.value = `^${there}(/|$)`;
+    fields.preset.focus();
+  }));
+  return [...made, ...moves(kind, row)];
+}
+
+// A button that moves the clock to what happens next to the object, if something will.
+function moves(kind, row) {
+  const next = due.find((entry) => entry.kind === kind && entry.object_id === row.id);
+  return next ? [button(`go to ${next.what.replaceAll("_", " ")}: ${moment(next.at)}`, () => moveTo(next.at))] : [];
+}
+
+function showDue() {
+  const named = new Map(Object.values(objects).flat().map((row) => [`${row.kind} ${row.id}`, row]));
+  const rows = due.map((entry) => {
+    const row = named.get(`${entry.kind} ${entry.object_id}`) ?? {};
+    return {
+      ...entry,
+      what: entry.what.replaceAll("_", " "),
+      object: row.name ?? row.server_name ?? row.description ?? row.event_type,
+      price: row.price_monthly ?? row.price_renew ?? row.amount,
+      auto_renew: row.auto_renew,
+    };
+  });
+  const go = (row) => button("go there", () => moveTo(row.at));
+  table(at("due-table"), ["at", "what", "object", "price", "auto_renew"], rows,
+    { key: (row) => `${row.what} ${row.object_id} ${row.at}`, extra: go });
 }
 
 function showMoney(ledger) {
@@ -202,7 +312,12 @@ function showDeliveries() {
   }));
   at("count-undelivered").textContent = rows.filter((row) => row.status !== "delivered").length;
   const columns = ["created_at", "event_type", "status", "attempts", "last_status", "next_attempt_at", "url"];
-  table(at("delivery-table"), columns, newestFirst(rows));
+  const detail = ({ payload, headers, ...row }) => {
+    const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}`).join("\n");
+    const sent = `${head || "not sent yet"}\n\n${JSON.stringify(JSON.parse(payload), null, 2)}`;
+    return [element("p", moves("deliveries", row), { class: "steps" }), lines(sent), lines(row)];
+  };
+  table(at("delivery-table"), columns, newestFirst(rows), { detail });
 }
 
 function showFaults(faults) {
@@ -220,11 +335,13 @@ function refresh() {
 
 async function readAll() {
   try {
-    const [ledger, faults, held] = await Promise.all(
-      [control("GET", "/ledger"), control("GET", "/faults"), control("GET", "/objects"), readRequests()]);
-    objects = held;
+    const [ledger, faults, ...held] = await Promise.all([
+      control("GET", "/ledger"), control("GET", "/faults"), control("GET", "/objects"), control("GET", "/due"),
+      readRequests()]);
+    [objects, due] = held;
     at("count-servers").textContent = objects.servers.length;
     at("count-domains").textContent = objects.domains.length;
+    showDue();
     showObjects();
     showMoney(ledger);
     showDeliveries();
@@ -250,6 +367,8 @@ async function keepFresh() {
 function advance(seconds) {
   return act("clock-message", () => control("POST", "/clock", { advance: seconds }), "The clock has moved.");
 }
+
+const moveTo = (moment) => advance(Math.max(0, Date.parse(moment) / 1000 - now));
 
 for (const step of document.querySelectorAll("[data-advance]")) {
   step.addEventListener("click", () => advance(Number(step.dataset.advance)));
@@ -282,6 +401,40 @@ at("arm").addEventListener("submit", (event) => {
     await control("POST", "/faults", fault);
   }, "The fault is armed.");
 });
+
+// What was a text stays one; anything else is JSON, or a text if it is none. `null` is null.
+function typed(text, before) {
+  if (typeof before === "string" && text !== "null") return text;
+  try { return JSON.parse(text); } catch { return text; }
+}
+
+function openChange(named, edit, row, send) {
+  const written = (value) => typeof value === "string" ? value : JSON.stringify(value);
+  at("change-title").textContent = `Change ${named}`;
+  at("change-message").textContent = "";
+  at("change-fields").replaceChildren(...edit.map((name) => {
+    const input = element("input", [], { name, value: written(row[name]), autocomplete: "off" });
+    return element("label", [name.replaceAll("_", " "), input], { class: "wide" });
+  }));
+  at("save-change").onsubmit = (event) => {
+    event.preventDefault();
+    const given = edit.map((name) => [name, event.target.elements.namedItem(name).value])
+      .filter(([name, text]) => text !== written(row[name]));
+    act("change-message", async () => {
+      await send(Object.fromEntries(given.map(([name, text]) => [name, typed(text, row[name])])));
+      at("change").close();
+    }, "");
+  };
+  at("change").showModal();
+}
+
+at("cancel-change").addEventListener("click", () => at("change").close());
+
+for (const id of ["due-table", "object-table", "ledger", "delivery-table", "request-table"]) {
+  const filter = element("input", [], { type: "search", placeholder: "Filter: words of a row", "aria-label": "Filter" });
+  filter.addEventListener("input", refresh);
+  at(id).before(filter);
+}
 
 at("clear-faults").addEventListener("click", () =>
   act("faults-message", () => control("DELETE", "/faults"), "All faults are removed."));

@@ -31,8 +31,8 @@ from pulumi_hosting.emulator.control.endpoint import (
     find,
 )
 from pulumi_hosting.emulator.core import Core
-from pulumi_hosting.emulator.rows import AccountRow, InvoiceRow
-from pulumi_hosting.emulator.store import OPENING_BALANCE
+from pulumi_hosting.emulator.rows import AccountRow, InvoiceRow, KeyRow
+from pulumi_hosting.emulator.store import OPENING_BALANCE, Store
 
 # --- keys --------------------------------------------------------------------------------------------------
 
@@ -81,10 +81,14 @@ def create_key(core: Core, body: KeyBody) -> object:
 
 def revoke_key(core: Core, id: int) -> object:
     key = find(core.store.keys, id, "key")
-    if key.revoked_at is None:
-        key.revoked_at, key.revoked_reason = core.store.now, "revoked by staff"
-        events.of(core.store, "key.revoked", key)
+    _revoke(core.store, key, "revoked by staff")
     return {"id": key.id}
+
+
+def _revoke(store: Store, key: KeyRow, reason: str) -> None:
+    if key.revoked_at is None:
+        key.revoked_at, key.revoked_reason = store.now, reason
+        events.of(store, "key.revoked", key)
 
 
 # --- accounts ---------------------------------------------------------------------------------------------
@@ -108,14 +112,17 @@ AccountBody = columns_of(
     balance=Balance,
     group_discount_percent=Percent,
     loyalty_discount_percent=Percent,
+    referral_percent=Percent,
 )
 
 
 def edit_account(core: Core, body: Body) -> object:
-    """A new balance is an adjustment in the ledger, so that the ledger always adds up."""
+    """A new balance is an adjustment in the ledger, so that the ledger always adds up; a ban revokes keys."""
     given = body.given()
     account = account_of(core, given.get("account_id"))
     assign(account, body, "account_id", "balance")
+    for key in core.store.of(KeyRow, account.id).values() if account.banned else ():
+        _revoke(core.store, key, "the account is banned")
     change = given.get("balance", account.balance) - account.balance
     if change:
         ledger.move(core.store, account, change, "adjustment", "Adjusted by staff", ledger.CONTROL)

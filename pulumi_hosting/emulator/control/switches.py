@@ -9,7 +9,15 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, Field, RootModel, model_validator
 
 from pulumi_hosting.api.models.field_types import EVENT_TYPES
-from pulumi_hosting.emulator import dialects, events, log_redaction, pricing, serializers, webhook_delivery
+from pulumi_hosting.emulator import (
+    dialects,
+    events,
+    log_redaction,
+    pricing,
+    serializers,
+    tasks,
+    webhook_delivery,
+)
 from pulumi_hosting.emulator.clock import LAST
 from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, Route, account_of, find
 from pulumi_hosting.emulator.core import Core
@@ -65,6 +73,21 @@ def advance_clock(core: Core, body: ClockBody) -> object:
         raise ControlError("advance: the clock stops at the year 9000")
     core.advance(body.advance)
     return _now(core)
+
+
+def list_due(core: Core) -> object:
+    """What happens next, the earliest first: to which object, and when. What has become void is left out."""
+    store = core.store
+    found: list[tuple[float, str, Row]] = [
+        (task.due, task.what, row)
+        for task in store.tasks.values()
+        if (row := tasks.TASKS[task.what].row_of(store, task)) is not None
+    ]
+    found += [(row.next_attempt_at or 0.0, "deliver", row) for row in webhook_delivery.waiting(store)]
+    return [
+        {"at": format_timestamp(at), "what": what, "kind": row.kind, "object_id": row.id}
+        for at, what, row in sorted(found, key=lambda entry: entry[0])
+    ]
 
 
 # --- staff switches ---------------------------------------------------------------------------------------
@@ -287,6 +310,7 @@ ROUTES = (
     Route("POST", "/snapshot", snapshot),
     Route("POST", "/restore", restore, locked=False),
     Route("POST", "/clock", advance_clock, locked=False),
+    Route("GET", "/due", list_due),
     Route("PATCH", "/service", edit_service),
     Route("PUT", "/webhook-routes", replace_webhook_routes),
     Route("POST", "/events", fire_event),

@@ -166,6 +166,9 @@ def delete_server(call: Call) -> Answer:
     if not call.simulated:
         for invoice, part in quote.parts:
             ledger.credit_back(store, invoice, part, call.cause, object_id=server.id)
+        if reward := quote.referral_adjustment:
+            words, bought = "Referral reward taken back", server.id
+            ledger.move(store, call.account, -reward, "referral", words, call.cause, object_id=bought)
     answer = call.answer(
         200,
         server_id=server.id,

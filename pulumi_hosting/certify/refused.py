@@ -83,6 +83,8 @@ def _orders(run: Exchanges) -> None:
         if not answer.is_(402) and run.status("servers.order", answer, 201):
             id = answer.body.get("server", {}).get("id")
             run.made(f"sandbox server {id}", "DELETE", f"/servers/{id}", TEST)
+            if run.call("DELETE", f"/servers/{id}", TEST, step="sandbox hours deletion").ok:
+                run.removed(f"/servers/{id}")
     for name, change, code in refused:
         order = _given({**good, **change})
         answer = run.call("POST", "/servers", TEST, json_body=order, step=f"bad order {name}")

@@ -51,6 +51,12 @@ class HttpAnswer:
         return self.error.get("code")
 
     @property
+    def details(self) -> dict[str, Any]:
+        """Those of the error; none if they are no object."""
+        details = self.error.get("details")
+        return details if isinstance(details, dict) else {}
+
+    @property
     def ok(self) -> bool:
         return 200 <= self.status < 300
 

@@ -2,14 +2,12 @@
 
 import json
 from typing import Any
+from uuid import UUID
 
 from pulumi_hosting.certify.operations import KEYED
 from pulumi_hosting.certify.reads import ABSENT
-from pulumi_hosting.certify.sandbox import choose, need_test_key, too_expensive
+from pulumi_hosting.certify.sandbox import PUBLIC_KEY, choose, need_test_key, too_expensive, topup_body
 from pulumi_hosting.certify.session import TEST, Exchanges
-
-SANDBOX_IDS = 9_000_000_000
-PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHsfB1y0fXZ0m0oH0w5nq3t3v9f2dN8mQK4h1XW0qEpR"
 
 
 def refusals(run: Exchanges) -> None:
@@ -23,6 +21,8 @@ def refusals(run: Exchanges) -> None:
     form = {"Content-Type": "application/json"}
     answer = run.call("POST", "/ssh-keys", TEST, content=large, headers=form)
     run.status("http.size", answer, 413, code="payload_too_large")
+    answer = run.call("POST", "/ssh-keys", TEST, content=large[:63_000], headers=form)
+    run.expect("http.size", answer.status != 413, "63 KB are refused", answer)
     answer = run.call("POST", "/ssh-keys", TEST, content=b"{not json", headers=form)
     run.status("errors.bad-json", answer, 400)
     for call in KEYED:
@@ -31,20 +31,30 @@ def refusals(run: Exchanges) -> None:
         body: object = {} if method == "POST" else None
         answer = run.call(method, path, TEST, json_body=body)
         run.status("idempotency.required", answer, 400, code="idempotency_key_required")
-    for key in ("a" * 15, "a" * 129):
-        answer = run.call("POST", "/servers", TEST, json_body={}, headers={"Idempotency-Key": key})
-        run.status("idempotency.length", answer, 400)
-    _fields(run)
-    _orders(run)
-    too_expensive(run)
-    _stored_refusals(run)
+    run.part("idempotency.length", _key_lengths, run)
+    run.part("errors.fields", _fields, run)
+    run.part("servers.order-refusals servers.no-capacity", _orders, run)
+    run.part("servers.insufficient-funds", too_expensive, run)
+    run.part("idempotency.refusal", _stored_refusals, run)
+
+
+def _key_lengths(run: Exchanges) -> None:
+    """Of an Idempotency-Key, for a top-up that is allowed."""
+    body = topup_body(run)
+    for length, allowed in ((15, False), (16, True), (128, True), (129, False)):
+        key = f"{run.step(f'length {length}')}{'a' * 128}"[:length]
+        answer = run.call("POST", "/balance/topup", TEST, json_body=body, headers={"Idempotency-Key": key})
+        run.status("idempotency.length", answer, 201 if allowed else 400)
+    key = str(UUID(run.step("a UUID")))
+    answer = run.call("POST", "/balance/topup", TEST, json_body=body, headers={"Idempotency-Key": key})
+    run.status("idempotency.length", answer, 201)
 
 
 def _fields(run: Exchanges) -> None:
     body = {"public_key": PUBLIC_KEY}
     answer = run.call("POST", "/ssh-keys", TEST, json_body=body)
     run.status("errors.fields", answer, 400, code="validation_error")
-    fields = answer.error.get("details", {}).get("fields")
+    fields = answer.details.get("fields")
     run.expect("errors.fields", fields, "details.fields is missing", answer)
 
 
@@ -53,7 +63,8 @@ def _orders(run: Exchanges) -> None:
     good = {"tariff_id": tariff["id"], "os": image, "name": f"certify-{run.id}", "months": 1}
     refused: list[tuple[str, dict[str, Any], str | None]] = [
         ("os", {"os": "certify"}, "os_not_allowed"),
-        ("months", {"months": 2}, None),
+        ("no image", {"os": None}, None),
+        ("months", {"months": 2}, "invalid_period"),
         ("both", {"hours": 1}, None),
         ("tariff", {"tariff_id": "certify"}, "validation_error"),
     ]
@@ -63,23 +74,37 @@ def _orders(run: Exchanges) -> None:
             other = {"tariff_id": entry["id"], "os": entry["excluded_os"][0]}
             refused.append((f"excluded {entry['id']}", other, "os_not_allowed"))
             break
+    hourly = [entry for entry in tariffs if entry.get("hourly_available") and entry.get("in_stock")][:1]
+    for entry in hourly:
+        base = {"tariff_id": entry["id"], "months": None, "billing_cycle": "hourly"}
+        refused += [(f"{hours} hours", {**base, "hours": hours}, None) for hours in (0, 721)]
+        order = {**good, **base, "hours": 1}  # some deployments sell the first hour alone
+        answer = run.call("POST", "/servers", TEST, json_body=_given(order), step="sandbox hours")
+        if not answer.is_(402) and run.status("servers.order", answer, 201):
+            id = answer.body.get("server", {}).get("id")
+            run.made(f"sandbox server {id}", "DELETE", f"/servers/{id}", TEST)
+            if run.call("DELETE", f"/servers/{id}", TEST, step="sandbox hours deletion").ok:
+                run.removed(f"/servers/{id}")
     for name, change, code in refused:
-        answer = run.call("POST", "/servers", TEST, json_body={**good, **change}, step=f"bad order {name}")
+        order = _given({**good, **change})
+        answer = run.call("POST", "/servers", TEST, json_body=order, step=f"bad order {name}")
         run.status("servers.order-refusals", answer, 400, code=code)
-    for entry in tariffs:
-        if entry.get("in_stock") is False:
-            body = {**good, "tariff_id": entry["id"]}
-            answer = run.call("POST", "/servers", TEST, json_body=body, step="no stock")
-            run.expect(
-                "servers.no-capacity",
-                answer.is_(409, "no_capacity") or answer.is_(409, "tariff_unavailable"),
-                f"answered {answer.short}, not 409 no_capacity",
-                answer,
-            )
-            break
+    for entry in run.sold_out[:1]:
+        body = {**good, "tariff_id": entry["id"]}
+        answer = run.call("POST", "/servers", TEST, json_body=body, step="no stock")
+        run.expect(
+            "servers.no-capacity",
+            answer.code in ("no_capacity", "tariff_unavailable"),
+            f"answered {answer.short}, not 409 no_capacity",
+            answer,
+        )
     keys = {"ssh_key_ids": "certify"}
     answer = run.call("POST", "/servers", TEST, json_body={**good, **keys}, step="bad order keys")
     run.status("servers.order-refusals", answer, 400)
+
+
+def _given(body: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in body.items() if value is not None}
 
 
 def _stored_refusals(run: Exchanges) -> None:

@@ -1,8 +1,8 @@
 """The shapes of answers, from the section on resources and their fields.
 
 A shape maps a field to its type; ``a|b`` are names of which one is enough: the document's, and the one that
-clients are prepared for. A type ends in ``?`` if ``null`` is allowed. ``(a b)`` lists the allowed values;
-words that clients are prepared for come after a slash.
+clients are prepared for. A list of one shape is a list of such objects. A type ends in ``?`` if ``null`` is
+allowed. ``(a b)`` lists the allowed values; words that clients are prepared for come after a slash.
 """
 
 import re
@@ -15,7 +15,7 @@ Shape = Mapping[str, Any]
 MONEY = re.compile(r"-?\d+\.\d{2,4}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 
-PAGE: Shape = {"data": "list", "next_cursor": "str?"}
+PAGE: Shape = {"data": "list", "next_cursor": "text?"}
 HEALTH: Shape = {"status": "(ok disabled)", "time": "time", "version": "str"}
 ME: Shape = {"key": {"id": "int"}, "scopes": "list", "livemode|mode|sandbox": "any"}
 ACCOUNT: Shape = {
@@ -61,7 +61,7 @@ INVOICE: Shape = {
     "currency": "str",
     "due_at": "time?",
     "paid_at": "time?",
-    "items": "list",
+    "items": [{"server_id|domain_id": "any"}],
     "pdf_url": "str?",
 }
 PAID: Shape = {
@@ -106,7 +106,7 @@ REFUND_QUOTE: Shape = {
     "refundable": "bool",
     "excluded_reason": "(promo_tariff blocked unpaid no_payment_record / service_state hourly consumed "
     "currency_mismatch unavailable)?",
-    "breakdown": "list",
+    "breakdown": [{"days_left": "any"}],
     "referral_adjustment": "any",
 }
 SERVER_STATUS = "(active stopped suspended pending_cancel cancelled terminated)"
@@ -159,7 +159,7 @@ DELETED: Shape = {"status": "str", "balance_after": "money", "refund": "any"}
 RENEWED: Shape = {"charged": "money", "balance_after": "money", "next_due_at": "time"}
 ADDRESS: Shape = {
     "id": "int",
-    "ip|address": "str",
+    "ip|address": "ip",
     "primary": "bool",
     "ptr": "str?",
     "price_monthly": "money",
@@ -243,6 +243,8 @@ EVENT: Shape = {
 _TYPES: Mapping[str, Any] = {
     "addresses": lambda value: value is None or isinstance(value, str | list),
     "str": lambda value: isinstance(value, str),
+    "text": lambda value: isinstance(value, str) and value != "",
+    "ip": lambda value: isinstance(value, str) and re.fullmatch(r"[\da-f.:]+", value, re.IGNORECASE),
     "int": lambda value: isinstance(value, int) and not isinstance(value, bool),
     "num": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
     "bool": lambda value: isinstance(value, bool),
@@ -279,7 +281,10 @@ def problems(value: object, shape: Shape, path: str = "") -> Iterator[str]:
             yield f"{path}{names.partition('|')[0]} is missing"
         elif isinstance(expected, Mapping):
             yield from problems(value[known[0]], expected, f"{path}{known[0]}.")
-        elif not fits(value[known[0]], expected):
+        elif isinstance(expected, list) and isinstance(entries := value[known[0]], list):
+            for number, entry in enumerate(entries):
+                yield from problems(entry, expected[0], f"{path}{known[0]}.{number}.")
+        elif isinstance(expected, list) or not fits(value[known[0]], expected):
             yield f"{path}{known[0]} is {_short(value[known[0]])}, not {expected}"
 
 
@@ -306,7 +311,7 @@ def format_problems(value: object, name: str = "") -> Iterator[tuple[str, str]]:
     """``money`` or ``time``, and what is wrong with its format, anywhere in an answer."""
     if isinstance(value, dict):
         for key, entry in value.items():
-            if key != "fields":  # of a validation error: words about fields
+            if key not in ("fields", "payload"):  # words about fields; what was delivered
                 yield from format_problems(entry, key)
     elif isinstance(value, list):
         for entry in value:

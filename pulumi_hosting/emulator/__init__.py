@@ -48,6 +48,7 @@ def running(
     clock: str = "real",
     now: str | None = None,
     account: str | PathLike[str] | None = None,
+    profile: str | PathLike[str] | None = None,
     provisioning_delay: float = 0.0,
     ip_delay: float = 0.0,
     tls: tuple[str | PathLike[str], str | PathLike[str]] | None = None,

@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Callable
 from decimal import Decimal
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import httpx
@@ -13,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from pulumi_hosting.certify import CHECKS, Conformance, run
-from pulumi_hosting.certify.document import SENTENCES
+from pulumi_hosting.certify.document import AFTER, SENTENCES
 from pulumi_hosting.certify.receiver import HttpReceiver
 from pulumi_hosting.cli.commands import main
 from pulumi_hosting.emulator.control.switches import ServiceBody, edit_service
@@ -56,6 +57,32 @@ def test_every_sentence_has_its_checks_or_a_reason() -> None:
         assert checks, text
         assert isinstance(checks, str) or set(checks) <= CHECKS.keys(), text
     assert all(check.sentences for check in CHECKS.values())
+
+
+def test_a_departure_follows_from_checks_and_never_from_itself() -> None:
+    known = {*AFTER, *(cause for causes in AFTER.values() for cause in causes)}
+    assert known <= CHECKS.keys()
+    assert [*TopologicalSorter(AFTER).static_order()]
+
+
+def test_a_departure_that_another_explains_is_not_told() -> None:
+    def change(request: httpx.Request, response: httpx.Response) -> httpx.Response:
+        if request.url.path == "/v1/health":
+            return changed(response, version=2, status="up")
+        return response
+
+    report = broken(change)
+    assert found(report).keys() == {"meta.health"}
+    (follows,) = (result for result in report.results if result.check == "meta.version")
+    assert follows.verdict == "not checked"
+    assert follows.detail == "version of /health is 2, not 1; this can follow from meta.health"
+
+
+def test_a_key_with_raised_limits_is_no_departure() -> None:
+    core = emulator()
+    for key in core.store.keys.values():
+        key.rate_per_minute, key.rate_expensive_per_minute = 1000, 500
+    assert found(certified(core)) == {}
 
 
 def test_the_page_has_every_sentence() -> None:

@@ -184,7 +184,7 @@ CATALOG = [
             "any tariff",
             asked("GET */quote", query("tariff_id", lambda n: n if n < "7" else "1")),
         ),
-        ("quote-none", "no tariff", asked("GET */quote", _some_tariff)),
+        ("quote-none", "no tariff", asked("GET /catalog/quote", _some_tariff)),
         also=(endpoint("POST /servers"), row("**ServerCreated**")),
     ),
     *breaks(

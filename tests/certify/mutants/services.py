@@ -175,6 +175,10 @@ def _any_url(url: str) -> str:
     return f"https://{url.partition('://')[2]}" if url.startswith("http://") else url
 
 
+def _public(url: str) -> str:
+    return "https://hooks.example.org/" if url.startswith(("https://127.", "https://10.")) else url
+
+
 def _old_signature(original: Any, store: Any, delivery: Any) -> Any:
     """Signed with the first secret of the subscription."""
     subscription = store.subscriptions[delivery.subscription_id]
@@ -233,7 +237,7 @@ SUBSCRIPTIONS = [
     *_of(
         HOOKS,
         ("hook-http", "http is accepted", _sets(HOOKS, "url", _any_url)),
-        ("hook-local", "private addresses", const(webhook_delivery, "url_problem", lambda url: None)),
+        ("hook-local", "private addresses", _sets(HOOKS, "url", _public)),
         ("hook-later", "the secret again", answer("GET /webhooks", put("data.*", _with_secret)), HOOK_FIELDS),
         ("hook-events", "all events", _sets(HOOKS, "events", lambda names: ["*"])),
     ),

@@ -32,25 +32,17 @@ IDS: Mapping[str, str] = {
 """The id that `pulumi import` takes, for each resource."""
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Guides": (
-        *(
-            "configuration",
-            "pulumi",
-            "offline",
-            "plugin",
-            "collection",
-            "commands",
-            "several-stacks",
-            "gitops",
-            "pipeline-run",
-            "unit-testing",
-            "webhooks",
-        ),
-        *("client", "emulator", "emulator-control", "platforms"),
+    "By task": (
+        *("order", "change", "cancel", "paid-time", "costs-and-limits", "move", "adopt", "unit-testing"),
+        *("gitops", "several-stacks", "teams", "webhooks", "troubleshooting", "from-hcloud-or-terraform"),
     ),
-    "Running it": (
-        *("troubleshooting", "costs-and-limits", "crashes", "rate-limits", "requests", "security", "upgrade"),
-        *("from-hcloud-or-terraform", "changelog"),
+    "Guides": (
+        *("installing", "configuration", "pulumi", "plugin", "offline", "collection", "commands", "client"),
+        *("emulator", "emulator-control", "exporter", "platforms"),
+    ),
+    "How it works": (
+        *("crashes", "what-can-be-lost", "requests", "rate-limits", "outputs", "pipeline-run", "certify"),
+        *("security", "upgrade", "changelog"),
     ),
 }
 """The pages by hand. Those that are not named here come last among the guides."""
@@ -110,11 +102,12 @@ def navigation() -> list[object]:
     }
     groups = {group: list(names) for group, names in GROUPS.items()}
     groups["Guides"] += sorted(by_hand - {name for names in GROUPS.values() for name in names})
-    guides, running = (
+    tasks, guides, inside = (
         {group: [f"{name}.md" for name in names if name in by_hand]} for group, names in groups.items()
     )
     return [
         {"Home": "index.md"},
+        tasks,
         guides,
         {"Resources": ["resources/index.md", *(f"resources/{kind}.md" for kind in RESOURCES)]},
         {
@@ -127,7 +120,7 @@ def navigation() -> list[object]:
             ]
         },
         {"Lookups": ["lookups/index.md", *(f"lookups/{tag}.md" for tag in lookup_groups())]},
-        running,
+        inside,
         {
             "Reference": [
                 {"Errors": "reference/errors.md"},

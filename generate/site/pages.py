@@ -60,6 +60,17 @@ _ELSEWHERE: Mapping[str, str] = {
 _GENERATED = frozenset(
     {"docs/README.md", "README.md", "docs/reference/resources.md", "docs/reference/lookups.md"}
 )
+_SEARCHED: Mapping[str, float] = {
+    **{
+        "pipeline-run": 0,
+        "changelog": 0,
+        "certify": 0.1,
+        "reference/models": 0.5,
+        "reference/operations": 0.5,
+    },
+    **{"adopt": 0.8, "offline": 0.5, "configuration": 2, "reference/errors": 8},
+}
+"""How much a page counts in the search, 0 for records that have every word and explain none."""
 _OF_REGISTRY = frozenset({"docs/_index.md", "docs/installation-configuration.md"})
 
 
@@ -79,7 +90,11 @@ def pages() -> Mapping[str, str]:
     pictures = (path.name for path in (ROOT / "docs" / "images").iterdir())
     targets = site | {f"docs/images/{name}": f"images/{name}" for name in pictures}
     return {
-        **{page: links.page(file, targets) for file, page in site.items() if file not in _GENERATED},
+        **{
+            page: _search(page) + links.page(file, targets)
+            for file, page in site.items()
+            if file not in _GENERATED
+        },
         "index.md": _rendered("index.md", resources=RESOURCES, modules=found, version=__version__),
         "resources/index.md": _rendered("resources.md", resources=RESOURCES),
         **{f"resources/{kind}.md": _resource(resource, found) for kind, resource in RESOURCES.items()},
@@ -91,6 +106,13 @@ def pages() -> Mapping[str, str]:
         "modules/index.md": _rendered("modules.md", areas=areas(found)),
         **{f"modules/{module.name}.md": _module(module) for module in found},
     }
+
+
+def _search(page: str) -> str:
+    """How the search of the site treats a page by hand: what explains a word comes before what uses it."""
+    name = page.removesuffix(".md")
+    boost = _SEARCHED.get(name, 3 if name in GROUPS["By task"] else 1.5)
+    return f"---\nsearch: {{{f'boost: {boost}' if boost else 'exclude: true'}}}\n---\n"
 
 
 def navigation() -> list[object]:

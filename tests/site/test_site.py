@@ -22,6 +22,14 @@ STILL = "<style>* { transition: none !important; animation: none !important }</s
 """So that a page is measured as it stays after its window was made wider."""
 
 
+BROKEN = """
+[...document.querySelectorAll(".md-content :not(pre) > code")].filter(
+    code => /^\\S{1,34}$/.test(code.textContent)
+        && new Set([...code.getClientRects()].map(line => line.top)).size > 1
+).map(code => code.textContent + " is broken")
+"""
+
+
 class Links(HTMLParser):
     """What a page refers to, and the places in it that others may refer to."""
 
@@ -88,7 +96,7 @@ def test_no_link_is_dead(html: Path) -> None:
     assert dead == []
 
 
-def test_nothing_is_fetched_from_another_host_and_every_page_fits(
+def test_nothing_is_fetched_from_another_host_and_every_page_fits_and_breaks_no_literal(
     site: str, html: Path, chromium: Chromium
 ) -> None:
     page = chromium.open(f"{site}/", width=WIDTHS[0])
@@ -98,7 +106,7 @@ def test_nothing_is_fetched_from_another_host_and_every_page_fits(
         page.evaluate(f"document.head.insertAdjacentHTML('beforeend', {STILL!r})")
         for width in WIDTHS:
             page.resize(width)
-            found += [f"{name} at {width}: {wide}" for wide in page.overflowing()]
+            found += [f"{name} at {width}: {it}" for it in (*page.overflowing(), *page.evaluate(BROKEN))]
     assert found == []
     assert page.problems == []
     hosts = "[...new Set(performance.getEntriesByType('resource').map(one => new URL(one.name).origin))]"

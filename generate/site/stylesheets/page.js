@@ -4,6 +4,7 @@ for (const table of document.querySelectorAll(".md-typeset table:not([class])"))
   for (const row of table.querySelectorAll("tbody tr"))
     [...row.cells].forEach((cell, column) => column && names[column] && (cell.dataset.column = names[column]));
 }
-// A literal is not broken at its hyphens, unless it is longer than a phone is wide.
+// A word of code is not broken at its hyphens, unless it is longer than a phone is wide.
 for (const code of document.querySelectorAll(".md-typeset :not(pre) > code"))
-  if (/^\S{1,34}$/.test(code.textContent)) code.style.whiteSpace = "nowrap";
+  if (!code.firstElementChild)
+    code.innerHTML = code.innerHTML.replace(/(?<!\S)\S{1,34}(?!\S)/g, '<span style="white-space: nowrap">$&</span>');

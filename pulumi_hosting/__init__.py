@@ -1,4 +1,4 @@
-"""Infrastructure as code for hosting companies that speak the Hosting Client API v1.
+"""Infrastructure as code for hosts that implement the Hosting Client API v1.
 
     from pulumi_hosting import Client
 

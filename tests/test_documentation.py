@@ -2,13 +2,18 @@
 
 import ast
 import errno
+import inspect
 import os
 import re
 import subprocess
+import textwrap
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
+
+import pulumi_hosting
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -71,6 +76,34 @@ def test_python_names_that_a_page_mentions_exist(page: Path) -> None:
             if not is_pattern and not hasattr(import_module(module), attribute):
                 missing.append(name)
     assert missing == []
+
+
+BLOCK = re.compile(r"^ *```python\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_arguments_that_a_page_gives_exist(page: Path) -> None:
+    """Of the classes and lookups of ``hosting``; those of YAML are in `tests.ansible.test_docs`."""
+    unknown = []
+    for block in BLOCK.findall(page.read_text(encoding="utf-8")):
+        for node in ast.walk(ast.parse(textwrap.dedent(block))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("hosting."):
+                name = ast.unparse(node.func).removeprefix("hosting.")
+                called = attrgetter(name)(pulumi_hosting)
+                given = {keyword.arg for keyword in node.keywords}
+                unknown += [f"{name}: {one}" for one in given - {*inspect.signature(called).parameters}]
+    assert unknown == []
+
+
+TASKS = ("order", "change", "cancel", "paid-time", "move", "adopt", "webhooks")
+
+
+@pytest.mark.parametrize("task", [*TASKS, "unit-testing", "gitops", "several-stacks"])
+def test_a_task_says_what_it_costs_and_what_can_go_wrong_in_both_frontends(task: str) -> None:
+    text = (ROOT / "docs" / f"{task}.md").read_text(encoding="utf-8")
+    assert "\n## What it costs\n" in text
+    assert "\n## What can go wrong\n" in text
+    assert task not in TASKS or ("```python\n" in text and re.search(r"```yaml\n\s*- hosting\.cloud\.", text))
 
 
 TABLE_OF_MESSAGES = re.compile(r"^\| (?:It stops with|Message) \|.*\n\|.*\n((?:\|.*\n)+)", re.MULTILINE)

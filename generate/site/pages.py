@@ -32,25 +32,17 @@ IDS: Mapping[str, str] = {
 """The id that `pulumi import` takes, for each resource."""
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Guides": (
-        *(
-            "configuration",
-            "pulumi",
-            "offline",
-            "plugin",
-            "collection",
-            "commands",
-            "several-stacks",
-            "gitops",
-            "pipeline-run",
-            "unit-testing",
-            "webhooks",
-        ),
-        *("client", "emulator", "emulator-control", "platforms"),
+    "By task": (
+        *("order", "change", "cancel", "paid-time", "costs-and-limits", "move", "adopt", "unit-testing"),
+        *("gitops", "several-stacks", "teams", "webhooks", "troubleshooting", "from-hcloud-or-terraform"),
     ),
-    "Running it": (
-        *("troubleshooting", "costs-and-limits", "crashes", "rate-limits", "requests", "security", "upgrade"),
-        *("from-hcloud-or-terraform", "changelog"),
+    "Guides": (
+        *("installing", "configuration", "pulumi", "plugin", "offline", "collection", "commands", "client"),
+        *("emulator", "emulator-control", "exporter", "platforms"),
+    ),
+    "How it works": (
+        *("crashes", "what-can-be-lost", "requests", "rate-limits", "outputs", "pipeline-run", "certify"),
+        *("security", "upgrade", "changelog"),
     ),
 }
 """The pages by hand. Those that are not named here come last among the guides."""
@@ -68,6 +60,17 @@ _ELSEWHERE: Mapping[str, str] = {
 _GENERATED = frozenset(
     {"docs/README.md", "README.md", "docs/reference/resources.md", "docs/reference/lookups.md"}
 )
+_SEARCHED: Mapping[str, float] = {
+    **{
+        "pipeline-run": 0,
+        "changelog": 0,
+        "certify": 0.1,
+        "reference/models": 0.5,
+        "reference/operations": 0.5,
+    },
+    **{"adopt": 0.8, "offline": 0.5, "configuration": 2, "reference/errors": 8},
+}
+"""How much a page counts in the search, 0 for records that have every word and explain none."""
 _OF_REGISTRY = frozenset({"docs/_index.md", "docs/installation-configuration.md"})
 
 
@@ -87,7 +90,11 @@ def pages() -> Mapping[str, str]:
     pictures = (path.name for path in (ROOT / "docs" / "images").iterdir())
     targets = site | {f"docs/images/{name}": f"images/{name}" for name in pictures}
     return {
-        **{page: links.page(file, targets) for file, page in site.items() if file not in _GENERATED},
+        **{
+            page: _search(page) + links.page(file, targets)
+            for file, page in site.items()
+            if file not in _GENERATED
+        },
         "index.md": _rendered("index.md", resources=RESOURCES, modules=found, version=__version__),
         "resources/index.md": _rendered("resources.md", resources=RESOURCES),
         **{f"resources/{kind}.md": _resource(resource, found) for kind, resource in RESOURCES.items()},
@@ -101,6 +108,13 @@ def pages() -> Mapping[str, str]:
     }
 
 
+def _search(page: str) -> str:
+    """How the search of the site treats a page by hand: what explains a word comes before what uses it."""
+    name = page.removesuffix(".md")
+    boost = _SEARCHED.get(name, 3 if name in GROUPS["By task"] else 1.5)
+    return f"---\nsearch: {{{f'boost: {boost}' if boost else 'exclude: true'}}}\n---\n"
+
+
 def navigation() -> list[object]:
     """The pages in the order in which the site shows them."""
     by_hand = {
@@ -110,11 +124,12 @@ def navigation() -> list[object]:
     }
     groups = {group: list(names) for group, names in GROUPS.items()}
     groups["Guides"] += sorted(by_hand - {name for names in GROUPS.values() for name in names})
-    guides, running = (
+    tasks, guides, inside = (
         {group: [f"{name}.md" for name in names if name in by_hand]} for group, names in groups.items()
     )
     return [
         {"Home": "index.md"},
+        tasks,
         guides,
         {"Resources": ["resources/index.md", *(f"resources/{kind}.md" for kind in RESOURCES)]},
         {
@@ -127,7 +142,7 @@ def navigation() -> list[object]:
             ]
         },
         {"Lookups": ["lookups/index.md", *(f"lookups/{tag}.md" for tag in lookup_groups())]},
-        running,
+        inside,
         {
             "Reference": [
                 {"Errors": "reference/errors.md"},

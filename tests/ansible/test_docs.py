@@ -1,6 +1,8 @@
 """The collection's documentation: what antsibull says of it, the pages it becomes, its changelog."""
 
+import re
 import subprocess
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -75,11 +77,21 @@ def test_every_guide_is_listed_and_shows_yaml() -> None:
             assert yaml.safe_load(block), guide
 
 
-@pytest.mark.parametrize("guide", GUIDES)
+PAGES = {
+    page.stem: [
+        textwrap.dedent(block)
+        for block in re.findall(r"^ *```yaml\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.M | re.S)
+    ]
+    for page in sorted((ROOT / "docs").glob("*.md"))
+}
+
+
+@pytest.mark.parametrize("guide", [*GUIDES, *(page for page, blocks in PAGES.items() if blocks)])
 def test_the_options_in_a_guide_exist(guide: str) -> None:
     from tests.ansible.test_specs import module
 
-    tasks = [task for block in code_blocks(guide) for task in _mappings(yaml.safe_load(block))]
+    blocks = PAGES[guide] if guide in PAGES else code_blocks(guide)
+    tasks = [task for block in blocks for task in _mappings(yaml.safe_load(block))]
     for task in tasks:
         for name, options in task.items():
             short = str(name).removeprefix("hosting.cloud.")

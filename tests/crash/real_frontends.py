@@ -174,7 +174,7 @@ class PulumiFrontend(Frontend):
         return ManagedObjects.of_stack(*self.program.stack.saved())
 
     def after_kill(self) -> None:
-        for path in self.work.rglob("*.json.attrs"):  # docs/pulumi.md, "After a crash"
+        for path in self.work.rglob("*.json.attrs"):  # docs/troubleshooting.md
             if not path.stat().st_size:
                 path.unlink()
         self.program.stack.cancel()

@@ -18,7 +18,7 @@ from tests.support.processes import descendants, kill
 from tests.support.programs import PUBLIC_KEY, Program
 from tests.support.waiting import HANG_SECONDS, wait_until
 
-DOCS = Path(__file__).parents[2] / "docs" / "pulumi.md"
+DOCS = Path(__file__).parents[2] / "docs" / "troubleshooting.md"
 SERVER = f"""
 key = SshKey("me", public_key="{PUBLIC_KEY}")
 Server("web", tariff_id=1, os="debian-12", ssh_key_ids=[key.id], notes="one")
@@ -183,7 +183,7 @@ def test_everything_is_removed_after_a_kill(program: Program) -> None:
     assert program.charges == 0
 
 
-EMPTY = re.search(r"^    (find .*-empty -delete)", DOCS.read_text(encoding="utf-8"), re.MULTILINE)
+EMPTY = re.search(r"^ +(find .*-empty -delete)", DOCS.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 def test_a_state_beside_an_empty_file_of_attributes_is_whole(program: Program) -> None:

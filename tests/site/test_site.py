@@ -22,6 +22,14 @@ STILL = "<style>* { transition: none !important; animation: none !important }</s
 """So that a page is measured as it stays after its window was made wider."""
 
 
+BROKEN = """
+[...document.querySelectorAll(".md-content :not(pre) > code")].filter(
+    code => /^\\S{1,34}$/.test(code.textContent)
+        && new Set([...code.getClientRects()].map(line => line.top)).size > 1
+).map(code => code.textContent + " is broken")
+"""
+
+
 class Links(HTMLParser):
     """What a page refers to, and the places in it that others may refer to."""
 
@@ -88,7 +96,7 @@ def test_no_link_is_dead(html: Path) -> None:
     assert dead == []
 
 
-def test_nothing_is_fetched_from_another_host_and_every_page_fits(
+def test_nothing_is_fetched_from_another_host_and_every_page_fits_and_breaks_no_literal(
     site: str, html: Path, chromium: Chromium
 ) -> None:
     page = chromium.open(f"{site}/", width=WIDTHS[0])
@@ -98,26 +106,49 @@ def test_nothing_is_fetched_from_another_host_and_every_page_fits(
         page.evaluate(f"document.head.insertAdjacentHTML('beforeend', {STILL!r})")
         for width in WIDTHS:
             page.resize(width)
-            found += [f"{name} at {width}: {wide}" for wide in page.overflowing()]
+            found += [f"{name} at {width}: {it}" for it in (*page.overflowing(), *page.evaluate(BROKEN))]
     assert found == []
     assert page.problems == []
     hosts = "[...new Set(performance.getEntriesByType('resource').map(one => new URL(one.name).origin))]"
     assert page.evaluate(hosts) == [site]
 
 
+ANSWERS = {
+    "costs-and-limits": ("maxCharge", "max_charge", "HOSTING_MAX_CHARGE", "spend limit"),
+    "cancel": ("refund", "delete a server", "destroy"),
+    "webhooks": ("webhook signature", "verify webhook"),
+    "paid-time": ("budget", "HOSTING_BUDGET", "auto renew", "keep_paid"),
+    "order": ("order a server", "reverse dns"),
+    "change": ("reinstall", "drift", "rebuild"),
+    "adopt": ("adopt", "pulumi import"),
+    "move": ("move between stacks", "from Ansible to Pulumi", "rename"),
+    "unit-testing": ("mocks", "pytest", "test key"),
+    "gitops": ("pull request", "GitHub Actions"),
+    "several-stacks": ("scope", "takeover"),
+    "teams": ("redis",),
+    "crashes": ("crash",),
+    "troubleshooting": ("killed",),
+    "from-hcloud-or-terraform": ("terraform",),
+    "exporter": ("prometheus",),
+    "configuration": ("HOSTING_API_KEY",),
+    "rate-limits": ("rate limit",),
+    "reference/errors": ("insufficient_funds",),
+    "modules/webhook_redeliver": ("webhook_redeliver",),
+}
+"""The page that the search must name first, by what readers look for."""
+
+
 @pytest.mark.parametrize("width", WIDTHS)
-def test_search_finds_a_module_and_an_error(width: int, site: str, chromium: Chromium) -> None:
+def test_the_search_names_first_what_explains_a_word(width: int, site: str, chromium: Chromium) -> None:
     page = chromium.open(f"{site}/", width=width)
     if width < 960:  # the field is behind an icon
         page.click("label.md-header__button[for=__search]")
-    for words, address in (
-        ("webhook_redeliver", "modules/webhook_redeliver/"),
-        ("insufficient_funds", "reference/errors/"),
-    ):
+    for words, answer in ((words, answer) for answer, asked in ANSWERS.items() for words in asked):
         page.evaluate("document.querySelector('.md-search__input').focus()")
         page.fill(".md-search__input", words)
         page.evaluate("document.querySelector('.md-search__input').dispatchEvent(new Event('keyup'))")
-        page.wait_for(f"document.querySelector('.md-search-result__link[href*=\"{address}\"]')")
+        first = "document.querySelector('.md-search-result__link')?.pathname"
+        page.wait_for(f"{first} === '/{answer}/'")
     assert page.problems == []
 
 

@@ -36,7 +36,7 @@ class OfflineGroup(CommandGroup):
 def offline() -> None:
     """Run a Pulumi program without Pulumi's CLI, for trying and testing.
 
-    Commands, options and exit codes are those of `pulumi`; docs/pulumi.md lists the differences.
+    Commands, options and exit codes are those of `pulumi`; docs/offline.md lists the differences.
 
     State is saved in PULUMI_BACKEND_URL (file://DIR), else in .pulumi-offline beside Pulumi.yaml; secrets are
     encrypted with PULUMI_CONFIG_PASSPHRASE. Use `pulumi` for real stacks.

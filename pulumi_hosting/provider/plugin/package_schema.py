@@ -36,7 +36,7 @@ def package_spec(version: str) -> Spec:
         "displayName": "Hosting",
         "version": version,
         "description": (
-            "Servers, domains, addresses and more of hosting companies that speak the Hosting Client API v1."
+            "Servers, domains, addresses and more of hosts that implement the Hosting Client API v1."
         ),
         "keywords": ["pulumi", "hosting", "vds", "category/cloud", "kind/native"],
         "license": about["License-Expression"],

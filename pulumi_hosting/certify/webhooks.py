@@ -221,8 +221,9 @@ class Webhooks:
         run.status("webhooks.rotate", rotated, 200)
         is_new = secret.startswith("whsec_") and secret not in self.secrets
         run.expect("webhooks.rotate", is_new, "there is no new secret", rotated)
-        self.secrets = [secret]
-        self.ping()
+        if rotated.ok:
+            self.secrets = [secret]
+            self.ping()
         off = self.call("PATCH", self.path, json_body={"active": False})
         listed = self.call("GET", "/webhooks")
         shown = [entry.get("active") for entry in listed.items if entry.get("id") == self.id]

@@ -21,6 +21,8 @@ class HttpAnswer:
     content: bytes = b""
     replayed: bool = False
     """From the state file of an earlier run."""
+    lacks: str = ""
+    """What the key or the account of the run lacks for what was asked."""
 
     @property
     def data(self) -> Any:

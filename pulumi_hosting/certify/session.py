@@ -20,7 +20,7 @@ from pulumi_hosting.certify.document import AFTER, CHECKS
 from pulumi_hosting.certify.operations import STATUS_OF, is_expensive
 from pulumi_hosting.certify.report import DEPARTURE, NOT_CHECKED, OK, Conformance, Finding
 from pulumi_hosting.certify.settings import RunSettings
-from pulumi_hosting.certify.shapes import Shape, format_problems, problems
+from pulumi_hosting.certify.shapes import Shape, fits, format_problems, problems
 
 TEST, LIVE, NARROW = "test", "live", "narrow"
 LIMITS = {False: 120, True: 20}
@@ -31,7 +31,9 @@ _KEPT_HEADERS = ("content-", "x-", "retry-after", "allow", "cache-control", "dat
 _CURRENCIES = re.compile(rb'"currency":\s*"([^"]*)"')
 _BUSY_IS_MEANT = ("limits.", "errors.", "http.", "servers.reset", "meta.health")
 """Checks for which 429 and 503 are answers like others."""
+_MEANT_TO_LACK = ("servers.insufficient-funds", 402)
 UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+_OPENS_NOTHING = re.compile(r"3|404|401|403 (?!insufficient_scope)|503 api_disabled")
 _AUTHENTICATED = re.compile(r"(?!GET /(health|openapi\.json))")
 
 
@@ -56,6 +58,7 @@ class Exchanges:
         self.report.results = list(self.results.values())
         given = {TEST: settings.test_key, LIVE: settings.live_key, NARROW: settings.narrow_key}
         self.keys: Mapping[str, str] = {name: key for name, key in given.items() if key}
+        self._scopes: dict[str, Any] = {}
         self.limits: dict[tuple[str, bool], int] = {}
         """Of a key and a bucket, once the settings of the key were read."""
         self.charged = Decimal(0)
@@ -95,12 +98,16 @@ class Exchanges:
     def expect(self, check: str, holds: object, detail: str, answer: HttpAnswer | None = None) -> bool:
         """One observation. The first departure of a check stays.
 
-        Where the deployment is busy, what was asked for cannot be seen: that is no departure.
+        Where the deployment is busy, or key or account do not suffice, what was asked for cannot be seen:
+        that is no departure.
         """
         result = self.results[check]
         is_busy = answer is not None and answer.status in (429, 503)
         if not holds and is_busy and not check.startswith(_BUSY_IS_MEANT):
             self.skip(detail, check)
+        elif not holds and answer is not None and answer.lacks and (check, answer.status) != _MEANT_TO_LACK:
+            if result.verdict == NOT_CHECKED:
+                result.detail, result.request, result.answer = answer.lacks, answer.sent, answer.shown
         elif result.verdict != DEPARTURE:
             result.verdict, result.detail = (OK, "") if holds else (DEPARTURE, detail)
             if answer is not None:
@@ -110,7 +117,7 @@ class Exchanges:
     def skip(self, why: str, *checks: str) -> None:
         """These were not checked. An earlier observation stays."""
         for check in checks:
-            if self.results[check].verdict == NOT_CHECKED:
+            if self.results[check].verdict == NOT_CHECKED and not self.results[check].answer:
                 self.results[check].detail = why
 
     def skip_areas(self, why: str, areas: str) -> None:
@@ -191,6 +198,7 @@ class Exchanges:
         if json_body is not None:
             sent += f" {masked(json_body)}"
         if kept and (known := self._kept.take(sent)) is not None:
+            known.lacks = self._lacking(known, who)
             return known
         bucket = bool(is_expensive(f"{method} {path}"))
         attempt = busy = 0
@@ -213,9 +221,30 @@ class Exchanges:
         if answer.status == 0:
             raise Stopped(f"{method} {path} was not answered. Next: run the same command again")
         self._check_every(answer, who, f"{method} {path}", stored)
+        answer.lacks = self._lacking(answer, who)
         if kept:
             self._kept.add(answer)
         return answer
+
+    def unusable(self) -> str:
+        """Why the run cannot begin: what was given opens nothing at this address. Empty if it can."""
+        for who, key in self.keys.items():
+            sent = {"Authorization": f"Bearer {key}"}
+            seen = [self._send("GET", path, sent, None, path) for path in ("/me", "/catalog/locations")]
+            first, second = (answer.short for answer in seen)
+            if first == second and (_OPENS_NOTHING.match(first) or not any(answer.data for answer in seen)):
+                return f"{self.settings.base_url}: {first} for the {who} key, whatever is asked for"
+            self._scopes[who] = seen[0].body.get("scopes")
+        return ""
+
+    def _lacking(self, answer: HttpAnswer, who: str | None) -> str:
+        required: Any = answer.details.get("required")
+        balance: Any = answer.details.get("balance")
+        if who in (TEST, LIVE) and answer.is_(403, "insufficient_scope") and isinstance(required, list):
+            missing = [str(scope) for scope in required if scope not in (self._scopes[who] or required)]
+            return f"the {who} key lacks {' and '.join(missing)}" if missing else ""
+        is_poor = fits(balance, "money") and fits(required, "money") and Decimal(balance) < Decimal(required)
+        return "the balance of the account does not cover it" if answer.is_(402) and is_poor else ""
 
     def _send(
         self, method: str, path: str, headers: Mapping[str, str], content: bytes | None, sent: str

@@ -13,6 +13,7 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
+from pulumi_hosting.api.operations import SCOPES
 from pulumi_hosting.certify import CHECKS, Conformance, run
 from pulumi_hosting.certify.document import AFTER, SENTENCES
 from pulumi_hosting.certify.receiver import HttpReceiver
@@ -83,6 +84,40 @@ def test_a_key_with_raised_limits_is_no_departure() -> None:
     for key in core.store.keys.values():
         key.rate_per_minute, key.rate_expensive_per_minute = 1000, 500
     assert found(certified(core)) == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "given", "service"),
+    [
+        ("emulator/v2: 404 not_found for the test key", {"base_url": "http://emulator/v2"}, {}),
+        ("401 invalid_token for the live key", {"live_key": "vk_live_0123456789abcdef"}, {}),
+        ("403 sandbox_disabled for the test key", {}, {"sandbox_enabled": False}),
+        ("503 api_disabled for the test key", {}, {"api_enabled": False}),
+    ],
+)
+def test_what_opens_nothing_is_no_departure(
+    words: str, given: dict[str, object], service: dict[str, bool]
+) -> None:
+    core = emulator()
+    edit_service(core, ServiceBody.model_validate(service))
+    report = certified(core, **given)
+    assert (report.exit_code, report.results) == (1, [])
+    assert words in report.unfinished
+
+
+@pytest.mark.parametrize(("who", "scope"), [("test", "servers:manage"), ("live", "webhooks:manage")])
+def test_what_key_and_account_lack_is_no_departure(who: str, scope: str) -> None:
+    core = emulator()
+    (account,) = core.store.accounts.values()
+    reads = [scope for scope in SCOPES if scope.endswith(":read")]
+    key = core.store.new_key(account, "test" if who == "test" else "live", name="reads", scopes=reads).token
+    account.balance = Decimal(0)
+    report = certified(core, **{f"{who}_key": key})
+    assert (found(report), report.unfinished) == ({}, "")
+    assert f"the {who} key lacks {scope}" in {one.detail for one in report.results}
+    report = certified(core)
+    assert found(report) == {}
+    assert "the balance of the account does not cover it" in {one.detail for one in report.results}
 
 
 def test_the_page_has_every_sentence() -> None:

@@ -79,6 +79,16 @@ def test_a_departure_that_another_explains_is_not_told() -> None:
     assert follows.detail == "version of /health is 2, not 1; this can follow from meta.health"
 
 
+def test_a_narrow_key_may_use_the_scopes_that_it_has() -> None:
+    core = emulator()
+    account = next(iter(core.store.accounts.values()))
+    has = ["servers:manage", "webhooks:manage"]
+    narrow = core.store.new_key(account, "live", name="manages", scopes=has).token
+    report = certified(core, narrow_key=narrow)
+    assert (found(report), report.unfinished) == ({}, "")
+    assert servers_alive(core) == [*core.store.ssh_keys] == []
+
+
 def test_a_key_with_raised_limits_is_no_departure() -> None:
     core = emulator()
     for key in core.store.keys.values():

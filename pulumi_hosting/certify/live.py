@@ -1,13 +1,10 @@
 """What a live key orders, renews and deletes. Each charge against quote, balance, invoice and ledger."""
 
-from collections.abc import Callable
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 from pulumi_hosting.certify import shapes as s
-from pulumi_hosting.certify.answers import HttpAnswer
-from pulumi_hosting.certify.reads import ABSENT, invoice, moment, read_invoice
+from pulumi_hosting.certify.reads import moment, read_invoice
 from pulumi_hosting.certify.sandbox import (
     PUBLIC_KEY,
     bad_links,
@@ -17,115 +14,14 @@ from pulumi_hosting.certify.sandbox import (
     detail,
     gone,
     ptr,
-    registered,
     topup_body,
     twice,
 )
-from pulumi_hosting.certify.session import LIVE, TEST, Exchanges, Skip
+from pulumi_hosting.certify.session import LIVE, Exchanges, Skip
+from pulumi_hosting.certify.staging import POLL_SECONDS, StagingAccount, need_live_key
 from pulumi_hosting.certify.webhooks import Webhooks
 
-POLL_SECONDS = 5
 POLLS = 120
-
-
-class StagingAccount:
-    """The live account: calls whose answers a resumed run keeps, and its money."""
-
-    def __init__(self, run: Exchanges) -> None:
-        self.run = run
-        self.call: Callable[..., HttpAnswer] = partial(run.call, who=LIVE, kept=True)
-
-    def get(self, path: str) -> HttpAnswer:
-        return self.call("GET", path)
-
-    @property
-    def balance(self) -> Decimal:
-        return Decimal(self.get("/balance").body["balance"])
-
-    def charged(self, what: str, before: Decimal, answer: HttpAnswer, after: Decimal) -> Decimal:
-        """Compare what the answer says with what the balance lost."""
-        run, amount = self.run, Decimal(answer.body.get("charged") or "0")
-        run.charged += max(amount, before - after)
-        words = f"{what}: charged is {amount}, and the balance fell by {before - after}"
-        run.expect("money.balance-falls", before - after == amount, words, answer)
-        if (said := answer.body.get("balance_after")) is not None:
-            run.same("money.balance-after", f"balance_after of {what}", Decimal(said), after, answer)
-        return amount
-
-    def compare_reads(self) -> None:
-        """A test key reads what the live key reads: sandbox servers come on top."""
-        run = self.run
-        for path in ("/account", "/balance", "/invoices", "/transactions", "/servers"):
-            if TEST in run.keys:
-                mine, other = (_seen(run.get(path, who)) for who in (LIVE, TEST))
-                same = mine == [one for one in other if not run.is_fake(one)]
-                words = f"{path} has {other} for a test key, and {mine} for a live key"
-                run.expect("sandbox.real-reads", same, words)
-
-    def try_with_test_key(self, id: int) -> None:
-        """What a test key does to a real server is simulated."""
-        run, path = self.run, f"/servers/{id}"
-        if TEST not in run.keys or run.resumed:
-            return
-        before = run.get(path, LIVE).body
-        run.call("PATCH", path, TEST, json_body={"notes": f"certify {run.id} simulated"})
-        run.call("POST", f"{path}/actions/power", TEST, json_body={"action": "stop"})
-        run.call("DELETE", path, TEST, step="simulated deletion")
-        run.clock.sleep(POLL_SECONDS)
-        after = run.get(path, LIVE)
-        for name in ("notes", "status"):
-            words = f"{name} of a real server after simulated changes"
-            run.same("sandbox.nothing-charged", words, after.body.get(name), before.get(name), after)
-
-    def ledger(self, what: str, direction: str, amount: Decimal, invoice_id: object = None) -> None:
-        """A transaction of this amount is among the newest."""
-        listed = self.get("/transactions?limit=20")
-        found = [
-            entry
-            for entry in listed.items
-            if entry.get("direction") == direction
-            and s.fits(entry.get("amount"), "money")
-            and Decimal(entry["amount"]) == amount
-            and (invoice_id is None or entry.get("invoice_id") == invoice_id)
-        ]
-        words = f"{what}: no {direction} of {amount} for its invoice"
-        self.run.expect("money.ledger", found or not amount, words, listed)
-        for entry in found[:1]:
-            self.run.shape("account.transactions", entry, s.TRANSACTION, listed)
-
-    def ledger_of_refunds(self, refund: Decimal) -> None:
-        """The newest credits add up to a refund: one for each invoice that is refunded."""
-        listed = self.get("/transactions?limit=20&direction=credit")
-        total, parts = Decimal(0), []
-        for entry in listed.items:
-            total += Decimal(entry["amount"])
-            parts.append(total)
-        self.run.expect("money.ledger", refund in parts, f"no credit of {refund} after a deletion", listed)
-
-    def paid_invoice(self, what: str, id: object, amount: Decimal, types: tuple[str, ...]) -> None:
-        read = self.get(f"/invoices/{id}")
-        if not self.run.expect("money.invoice", read.status != 404, f"{what} has no invoice", read):
-            return
-        self.run.status("invoices.read", read, 200)
-        invoice(self.run, read.data, read)
-        run, body = self.run, read.body
-        run.same("money.invoice", f"status of the invoice of {what}", body.get("status"), "paid", read)
-        run.same("money.invoice", f"amount of {what}", Decimal(body.get("amount", "0")), amount, read)
-        words = f"type of the invoice of {what} is {body.get('type')}"
-        run.expect("invoices.types", body.get("type") in types, words, read)
-
-
-def _seen(answer: HttpAnswer) -> list[object]:
-    """What a read is about: ids of a list, or what names an account and its money."""
-    return [entry.get("id") for entry in answer.items] or [answer.body.get(n) for n in ("login", "balance")]
-
-
-def need_live_key(run: Exchanges) -> StagingAccount:
-    if LIVE not in run.keys:
-        raise Skip("no live key was given (--live-key-file)")
-    if not run.settings.spend:
-        raise Skip("nothing may be spent (--spend)")
-    return StagingAccount(run)
 
 
 def orders_and_money(run: Exchanges) -> None:
@@ -443,94 +339,3 @@ def events(run: Exchanges) -> None:
     if run.hooks is None:
         raise Skip("no receiver was given (--webhook-url), or nothing was ordered")
     run.hooks.finish()
-
-
-def domain(run: Exchanges) -> None:
-    account = need_live_key(run)
-    name = run.settings.domain
-    if not name:
-        raise Skip("no name was given (--domain)")
-    tld = name.partition(".")[2]
-    zones = [zone for zone in run.get("/catalog/zones", LIVE).items if zone["tld"].strip(".") == tld]
-    if not zones:
-        raise Skip(f"the catalog has no zone {tld}")
-    price = Decimal(zones[0]["price_register"])
-    run.may_spend(price, "a registration")
-    before = account.balance
-    body = {"name": name, "years": 1, "privacy": False}
-    answer = account.call("POST", "/domains", json_body=body, step=f"domain {name}")
-    registered(run, answer, zones[0])
-    if not answer.ok:
-        return
-    run.left_behind(f"domain {name}")
-    after = account.balance
-    amount = account.charged("a registration", before, answer, after)
-    account.ledger("a registration", "debit", amount)
-    again = account.call("POST", "/domains", json_body=body, step=f"domain {name}", stored=True)
-    run.same("idempotency.replay", "a repeated registration", again.data, answer.data, again)
-    run.same("idempotency.no-second-charge", "the balance after a repetition", account.balance, after, again)
-    second = account.call("POST", "/domains", json_body=body, step=f"second domain {name}")
-    words = f"answered {second.short}, not domain_exists"
-    run.expect("domains.exists", second.is_(409, "domain_exists"), words, second)
-    availability = account.get(f"/domains/availability?name={name}")
-    run.same("domains.taken", "available", availability.body.get("available"), False, availability)
-    run.same("domains.taken", "reason", availability.body.get("reason"), "taken", availability)
-    if run.hooks is not None and answer.is_(201):
-        run.hooks.expect("domain.registered", s.DOMAIN)
-    listed = account.get("/domains?limit=100")
-    found = [entry for entry in listed.items if entry.get("name") == name]
-    run.expect("domains.list", found, "the registered domain is not listed", listed)
-    if found:
-        run.part("domains.", _one_domain, account, found[0]["id"], zones[0])
-
-
-def _one_domain(account: StagingAccount, id: int, zone: dict[str, Any]) -> None:
-    run, path = account.run, f"/domains/{id}"
-    for _ in range(60):
-        read = account.get(path)
-        if read.body.get("status") != "pending":
-            break
-        run.clock.sleep(10)
-    else:
-        raise Skip("the registration stays pending")
-    run.status("domains.read", read, 200) and run.shape("domains.shape", read.data, s.DOMAIN, read)
-    run.same("domains.defaults", "auto_renew", read.body.get("auto_renew"), False, read)
-    servers = ["ns1.certify.example.org", "ns2.certify.example.org"]
-    changed = account.call("PUT", f"{path}/nameservers", json_body={"nameservers": servers})
-    run.status("domains.nameservers", changed, 200)
-    for answer in (changed, account.get(path)):
-        now = sorted(answer.body.get("nameservers") or [])
-        run.same("domains.nameservers", "the name servers", now, servers, answer)
-    for bad in (servers[:1], [servers[0]] * 2, [f"ns{n}.certify.example.org" for n in range(5)]):
-        answer = account.call("PUT", f"{path}/nameservers", json_body={"nameservers": bad})
-        run.status("domains.nameserver-bounds", answer, 400)
-    names = ["auto_renew", *(["privacy"] if zone.get("privacy_supported") else [])]
-    for name, wanted in ((name, wanted) for wanted in (True, False) for name in names):
-        patched = account.call("PATCH", path, json_body={name: wanted})
-        run.status("domains.patch", patched, 200)
-        for answer in (patched, account.get(path)):
-            run.same("domains.patch", name, answer.body.get(name), wanted, answer)
-    for bad_years in (0, 11):
-        step = f"domain {id} {bad_years} years"
-        answer = account.call("POST", f"{path}/renew", json_body={"years": bad_years}, step=step)
-        run.status("domains.renew-bounds", answer, 400)
-    price, due = Decimal(read.body["price_renew"]), read.body.get("expires_at")
-    run.may_spend(price, "the renewal of a domain")
-    before = account.balance
-    answer = account.call("POST", f"{path}/renew", json_body={"years": 1}, step=f"domain {id} renewal")
-    if answer.is_(409, "conflict"):
-        run.reading("early_renewal", "last_day")
-        return
-    run.status("domains.renew", answer, 200, 202)
-    status = answer.body.get("status")
-    run.expect(
-        "domains.renew", status in ("renewed", "pending_sync", "pending"), f"status is {status}", answer
-    )
-    amount = account.charged("the renewal of a domain", before, answer, account.balance)
-    run.same("money.domain", "charged for a renewal", amount, price, answer)
-    if status == "renewed":
-        later = account.get(path)
-        until = later.body.get("expires_at")
-        run.expect("domains.renew", str(until) > str(due), f"expires_at was {due} and is {until}", later)
-    absent = account.call("POST", f"/domains/{ABSENT}/renew", json_body={"years": 1}, step="no domain")
-    run.status("errors.not-found", absent, 404, code="not_found")

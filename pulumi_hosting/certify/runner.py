@@ -1,6 +1,6 @@
 """The run: one part after the other, and what follows whatever happens: cleaning up."""
 
-from pulumi_hosting.certify import live, pages, reads, refused, sandbox
+from pulumi_hosting.certify import domains, live, pages, reads, refused, sandbox
 from pulumi_hosting.certify.report import Conformance
 from pulumi_hosting.certify.session import Exchanges, Stopped
 from pulumi_hosting.certify.settings import RunSettings
@@ -14,10 +14,11 @@ PARTS = (
     (reads.scopes, "scopes."),
     (sandbox.simulated_order, "sandbox. servers. idempotency."),
     (sandbox.simulated_writes, "sandbox. account.topup ssh-keys. domains. invoices. money."),
+    (domains.simulated_domain, "domains.register domains.transfer"),
     (refused.refusals, "idempotency. http."),
     (pages.paging, "pages."),
     (live.orders_and_money, "money. webhooks. events. orders. addresses."),
-    (live.domain, "domains. events.domain"),
+    (domains.domain, "domains. events.domain"),
     (live.events, "webhooks. events."),
     (reads.transactions, "account.transaction"),
     (pages.limits, "limits."),

@@ -373,7 +373,6 @@ def simulated_writes(run: Exchanges) -> None:
         names = [entry.get("name") for entry in run.get("/ssh-keys").items]
         is_new = key["name"] in names
         run.expect("sandbox.nothing-charged", not is_new, "a simulated SSH key is listed", made)
-    run.part("domains.register domains.transfer", _simulated_domain, run)
     run.same("sandbox.nothing-charged", "the balance after simulations", balance(run), before, topup)
     listed = run.get("/invoices?limit=100")
     run.same("sandbox.nothing-charged", "invoices after simulations", _ids(listed), invoices, listed)
@@ -434,48 +433,3 @@ def too_expensive(run: Exchanges) -> None:
             insufficient(run, "servers.insufficient-funds", answer, total, available)
             return
     run.skip("the balance covers every order", "servers.insufficient-funds")
-
-
-def _simulated_domain(run: Exchanges) -> None:
-    zones = run.get("/catalog/zones").items
-    if not zones:
-        return
-    zone = zones[0]
-    name = f"certify-{run.id}.{zone['tld'].strip('.')}"
-    body = {"name": name}
-    answer = run.call("POST", "/domains", TEST, json_body=body, step="sandbox domain")
-    if answer.is_(402):
-        run.skip("the balance of the account does not cover a simulated registration", "domains.register")
-        return
-    registered(run, answer, zone)
-    again = run.call("POST", "/domains", TEST, json_body=body, step="sandbox domain", stored=True)
-    run.same("idempotency.replay", "a repeated registration", again.data, answer.data, again)
-    listed = run.get("/domains?limit=100")
-    names = [entry.get("name") for entry in listed.items]
-    run.expect("sandbox.nothing-charged", name not in names, "a simulated domain is listed", listed)
-    if zone.get("transfer_supported"):
-        codeless = {"name": f"transfer-{name}"}
-        bad = run.call("POST", "/domains/transfers", TEST, json_body=codeless, step="sandbox bad transfer")
-        run.status("domains.transfer", bad, 400)
-        transfer = {"name": f"transfer-{name}", "auth_code": "certify-Code-1"}
-        moved = run.call("POST", "/domains/transfers", TEST, json_body=transfer, step="sandbox transfer")
-        if not moved.is_(402):
-            run.status("domains.transfer", moved, 200, 201, 202)
-            words = ("transfer_pending", "pending_transfer", "pending")
-            holds = moved.body.get("status") in words and s.fits(moved.body.get("charged"), "money")
-            run.expect("domains.transfer", holds, f"status is {moved.body.get('status')}", moved)
-            price = zone.get("price_transfer")
-            run.same("domains.transfer", "charged", moved.body.get("charged"), price, moved)
-
-
-def registered(run: Exchanges, answer: HttpAnswer, zone: dict[str, Any]) -> None:
-    run.status("domains.register", answer, 201, 202)
-    wanted = "registered" if answer.is_(201) else "pending"
-    run.same("domains.register", "status", answer.body.get("status"), wanted, answer)
-    has = "domain" in answer.body and s.fits(answer.body.get("charged"), "money")
-    run.expect("domains.register", has, "domain or charged is missing", answer)
-    price = zone.get("price_register")
-    run.same("money.domain", "charged", answer.body.get("charged"), price, answer)
-
-
-# --- refused requests ---------------------------------------------------------------------------------------

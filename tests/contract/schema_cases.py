@@ -24,25 +24,25 @@ ALL_PHASES = ("examples", "coverage", "fuzzing", "stateful")
 REFUSED = {
     ".* insufficient_funds": "402 with no side effects",
     "list_.* invalid_cursor": "A malformed or tampered cursor gives `400 invalid_cursor`.",
-    "create_topup amount": "TopupInfo: `min`, `max`",
-    "(create_topup|create_invoice_payment_link) gateway": "`gateway`: string from `gateways`",
+    "create_topup amount": "**TopupInfo**: `currency`, `min`, `max`",
+    "(create_topup|create_invoice_payment_link) gateway": "`gateways` (flat array of gateway code strings)",
     "(create_server|list_os_images|get_quote) tariff_id": "Catalog: VDS tariffs",
     "(create_server|reinstall_server) os_not_allowed": "`400 os_not_allowed`",
-    r"(create_server|reinstall_server) ssh_key_ids(\.\d+)?": "SSH keys: the created key with `id`",
+    r"(create_server|reinstall_server) ssh_key_ids(\.\d+)?": "optional `ssh_key_ids` (array of ids)",
     "get_quote (months|hours|billing_cycle)": "Give either `months` or `hours`",
-    "(create_server|renew_server) (months|hours)": "`400 invalid_period`",
-    "(create_server|get_quote|register_domain) promo_code": "Quote: the price functions check the code",
-    "create_server custom_fields.*": "a request body has at most 64 KB",
-    "create_ssh_key public_key": "a whole key, which no pattern can describe",
+    "(create_server|renew_server) (months|hours)": "`invalid_period` / `validation_error`",
+    "(create_server|get_quote|register_domain) promo_code": "uses the same price functions as order",
+    "create_server custom_fields.*": "A body larger than 64 KB gives `413 payload_too_large`.",
+    "create_ssh_key public_key": "account-level public keys injected on order and reinstall",
     "(register|transfer)_domain name": "GET /catalog/zones",
-    "renew_domain upstream_rejected": "`400 upstream_rejected`: more years than the registrar takes",
-    "(register|renew)_domain years": "`min_years` and `max_years` of the zone",
-    "(create|update)_webhook events": "GET /webhooks/events: current event list",
+    "renew_domain upstream_rejected": "`invalid_action`, `upstream_rejected`",
+    "(register|renew)_domain years": "`min_years`, `max_years`",
+    "(create|update)_webhook events": "current event list",
     "(create|update)_webhook url": "url (https, public address, redirects not followed)",
     "set_server_ip_ptr domain": "at least two labels of letters, digits, dots, hyphens",
 }
-"""By operation and code or field: why a request that the schema allows is refused, in the document's words if
-it has any. A number such as 3.0 is an integer of JSON Schema, too, and refused: it is written 3."""
+"""By operation and code or field: why a request that the schema allows is refused, in the document's words.
+A number such as 3.0 is an integer of JSON Schema, too, and refused: it is written 3."""
 
 
 class Findings:

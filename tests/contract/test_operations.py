@@ -249,8 +249,11 @@ def test_every_operation_answers_its_typed_method_with_every_success_it_has(
 
 
 def test_the_served_document_is_generated_from_the_table(api: ApiHarness, dialect: str) -> None:
-    """tests/api/test_openapi.py validates the document itself, tests/emulator its bounds in each dialect."""
+    """tests/emulator tries its bounds in each dialect."""
+    from openapi_spec_validator import validate  # half a second, in each process of the tests
+
     served, expected = api.live.openapi(), document()
+    validate(served)
     assert set(served["components"].pop("schemas")) == set(expected["components"].pop("schemas"))
     for operation in OPERATIONS:
         if dialect == "live" and operation.live_expensive:

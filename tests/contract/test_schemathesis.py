@@ -2,8 +2,9 @@
 
 import pytest
 
+from tests.certify.sentences import DOCUMENT
 from tests.contract.harness import ApiHarness
-from tests.contract.schema_cases import LABELS, REVOKE, create_objects, new_key, run
+from tests.contract.schema_cases import LABELS, REFUSED, REVOKE, create_objects, new_key, run
 
 
 # `make test` sends a few random requests to every operation. `make test-all` adds examples and boundary
@@ -35,6 +36,11 @@ def test_the_emulator_keeps_to_its_own_document(
     assert len(succeeded) >= 20, sorted(set(found.statuses) - set(succeeded))
     with api_over_http.client(key) as client:
         assert client.me().livemode is (mode == "live")
+
+
+def test_the_document_says_why_a_valid_request_is_refused() -> None:
+    document = DOCUMENT.read_text("utf-8")
+    assert [words for words in REFUSED.values() if words not in document] == []
 
 
 def test_revoking_keys_keeps_to_the_document_too(api_over_http: ApiHarness) -> None:

@@ -69,7 +69,7 @@ def test_an_error_keeps_its_words() -> None:
     error = RateLimitTimeout("full", operation="get_me", bucket="normal", waited=1.0)
     error._words = WORDS
     for kept in (error, copy.copy(error), copy.deepcopy(error)):
-        assert str(kept) == "full. Next: run it again later, or raise hosting:rateLimitTimeout"
+        assert str(kept) == "full. Next: run the same command again later, or raise hosting:rateLimitTimeout"
 
 
 # --- what users read

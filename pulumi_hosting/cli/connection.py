@@ -25,9 +25,13 @@ TIMEOUT_VARIABLE = "HOSTING_RATE_LIMIT_TIMEOUT"
 
 WORDS = replace(
     PYTHON,
+    again="run the same command again",
     repeat="run the same command again: it finds what was done, and pays nothing twice",
-    look="look whether it was, then run the same command again",
+    read="the same command with --preview-only",
     apply="the same command",
+    read_and_apply="the same command",
+    api_key="HOSTING_API_KEY",
+    base_url="HOSTING_BASE_URL",
     rate_limit_timeout=TIMEOUT_VARIABLE,
     reset="pulumi-hosting action server-password --id {id} --password-file FILE",
 )

@@ -17,7 +17,6 @@ from pulumi_hosting.client.exceptions import (
     InvalidResponse,
     RedirectRefused,
 )
-from pulumi_hosting.client.words import Words
 
 _ME = "get_me"
 
@@ -64,16 +63,15 @@ def judged(
     operation: Operation,
     owner: KeyOwner,
     base_url: str,
-    words: Words,
     ask: Callable[[], Me] | None = None,
 ) -> ApiError:
     """The error that a 404 is: ``error`` itself, a ``NotFound``, only if this service is known to be the
     API. Asks for the owner of the key if that decides; ``ask``: instead of the usual way."""
     is_foreign = error.code == NO_ENVELOPE
     if operation.id == _ME or not (owner.is_known or depends_on_owner(error, operation)):
-        return _no_api(error, base_url, words)
+        return _no_api(error, base_url)
     if is_foreign:
-        error._remedy = "check the proxies on the way to the base URL, then run again"
+        error._remedy = "check the proxies on the way to the base URL, then {again}"
         return error
     try:
         owner.get(ask)
@@ -81,21 +79,21 @@ def judged(
     except HostingError as failure:
         reason = failure
     if isinstance(reason, InvalidResponse | RedirectRefused) or getattr(reason, "code", "") == NO_ENVELOPE:
-        return _no_api(error, base_url, words)
+        return _no_api(error, base_url)
     why = getattr(reason, "summary", None) or str(reason)
     return _unproven(
         error,
-        f"{error.operation}: 404, which does not prove that the object is gone: the base URL {base_url} may "
+        f"404, which does not prove that the object is gone: the base URL {base_url} may "
         f"be wrong ({why})",
-        getattr(reason, "_remedy", None) or "run again later",
+        getattr(reason, "_remedy", None) or "{again} later",
     )
 
 
-def _no_api(error: ApiError, base_url: str, words: Words) -> ApiError:
+def _no_api(error: ApiError, base_url: str) -> ApiError:
     return _unproven(
         error,
-        f"{error.operation}: no API answers at the base URL {base_url}",
-        f"correct the base URL, which ends in the version segment, such as /v1 ({words.base_url})",
+        f"no API answers at the base URL {base_url}",
+        "correct the base URL, which ends in the version segment, such as /v1 ({base_url})",
     )
 
 

@@ -152,7 +152,7 @@ class _Body:
             self._size += len(part)
             if self._size > MAX_ANSWER_BYTES:
                 return InvalidResponse(
-                    f"{operation.id}: the answer is larger than {MAX_ANSWER_BYTES // 1024 // 1024} MiB",
+                    f"the answer is larger than {MAX_ANSWER_BYTES // 1024 // 1024} MiB",
                     operation=operation.id,
                     status=self._response.status_code,
                 )
@@ -202,7 +202,7 @@ def failure(operation: Operation, error: Exception, host: str) -> HostingError:
     # Only the text of a failed connect is safe to repeat: those of protocol errors may hold header lines.
     why = clean_text(str(error), 200) if isinstance(error, httpx.ConnectError) else ""
     what = (
-        f"{operation.id}: {'cannot reach' if unsent else 'no usable answer from'} {host} "
+        f"{'cannot reach' if unsent else 'no usable answer from'} {host} "
         f"({type(error).__name__}{': ' if why else ''}{why})"
     )
     found = TransportError(what, outcome_unknown=operation.is_write and not unsent, operation=operation.id)
@@ -243,7 +243,7 @@ def late(operation: Operation, failure: str, host: str, *, unsent: bool = False)
     """The error of what did not come in time. ``failure``: the class of what httpx raised."""
     what = _LATE.get(failure, "no usable answer from")
     return TimedOut(
-        f"{operation.id}: {what} {host} in time",
+        f"{what} {host} in time",
         outcome_unknown=operation.is_write and not unsent,
         operation=operation.id,
     )

@@ -16,13 +16,14 @@ from pulumi_hosting.session.errors import ResourceError, WaitTimeout, and_then
 
 WORDS = replace(
     PYTHON,
+    again="run the same command again",
     repeat="run the same command again: it finds what was done, and pays nothing twice",
-    look="look whether it was, then run the same command again",
     read="pulumi refresh",
     apply="pulumi up",
     read_and_apply="pulumi up --refresh",
     remove="pulumi destroy",
-    base_url="HOSTING_BASE_URL, or hosting:baseUrl",
+    api_key="HOSTING_API_KEY or hosting:apiKey (refresh and destroy see a new one with --run-program)",
+    base_url="HOSTING_BASE_URL or hosting:baseUrl",
     rate_limit_timeout="hosting:rateLimitTimeout",
     reset="pulumi-hosting action server-password --id {id} --password-file FILE",
     forget="remove it from the state (pulumi state delete)",
@@ -49,6 +50,7 @@ def as_user_error(*passing: type[Exception]) -> Iterator[None]:
     except kept:
         raise
     except HostingError as error:
+        error._words = WORDS
         fail(" ".join(str(error).split()))
     except Exception as error:  # noqa: BLE001  # a traceback would carry the values of variables, secrets among them
         fail(

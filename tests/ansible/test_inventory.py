@@ -430,7 +430,7 @@ def test_a_refusal_of_the_api_has_its_code_and_request(inventory: LocalInventory
     with pytest.raises(AnsibleParserError) as caught:
         inventory.listed({})
     start = (
-        "list_servers: the account is suspended. Next: contact the provider (403 account_suspended, request "
+        "servers: the account is suspended. Next: contact the provider (403 account_suspended, list_servers, request "
     )
     assert str(caught.value).startswith(start)
 
@@ -442,7 +442,7 @@ def test_rate_limit_timeout_bounds_the_wait(
     inventory.client(key).me()
     monkeypatch.setenv("HOSTING_API_KEY", key)
     with pytest.raises(
-        AnsibleParserError, match=r"^list_servers: the normal rate limit .* within 7 s.* Next: "
+        AnsibleParserError, match=r"^the normal rate limit .* within 7 s.* Next: "
     ):
         inventory.listed({"rate_limit_timeout": 7})
     assert inventory.requests() == ["/me "]

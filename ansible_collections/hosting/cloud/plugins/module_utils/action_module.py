@@ -47,6 +47,10 @@ class CoreActionModule(HostingModule):
     def load(self) -> list[type[BaseModel]]:
         return [self.action.Inputs, self.action.Result]
 
+    def called(self, task: ModuleTask) -> str:
+        kind, name = self.name.partition("_")[0], task.params.get("name") or task.params.get("id")
+        return f"{kind} {name!r}" if name else ""
+
     def work(self, task: ModuleTask) -> Json:
         return self.act(task, task.request(self.name))
 

@@ -4,7 +4,7 @@ A frontend has one table, and gives it to its clients (``Client.words``); errors
 next take it from there. So nothing below a frontend names a command of one.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,4 +61,18 @@ PYTHON = Words(
     pay="pulumi-hosting action invoice-pay --id {id}",
     forget="",
 )
-"""The words of a program that uses the client, and of the commands of ``pulumi-hosting``."""
+"""The words of a program that uses the client."""
+
+COMMAND_LINE = replace(
+    PYTHON,
+    again="run the same command again",
+    repeat="run the same command again: it finds what was done, and pays nothing twice",
+    read="the same command with --preview-only",
+    apply="the same command",
+    read_and_apply="the same command",
+    api_key="HOSTING_API_KEY",
+    base_url="HOSTING_BASE_URL",
+    rate_limit_timeout="HOSTING_RATE_LIMIT_TIMEOUT",
+    reset="pulumi-hosting action server-password --id {id} --password-file FILE",
+)
+"""The words of a command of ``pulumi-hosting``."""

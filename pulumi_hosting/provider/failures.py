@@ -10,14 +10,12 @@ from typing import NoReturn
 
 from pulumi_hosting.client.call_errors import with_next_step
 from pulumi_hosting.client.exceptions import HostingError
-from pulumi_hosting.client.words import PYTHON
+from pulumi_hosting.client.words import COMMAND_LINE
 from pulumi_hosting.provider.names import NAME, PropertyValues
 from pulumi_hosting.session.errors import ResourceError, WaitTimeout, and_then
 
 WORDS = replace(
-    PYTHON,
-    again="run the same command again",
-    repeat="run the same command again: it finds what was done, and pays nothing twice",
+    COMMAND_LINE,
     read="pulumi refresh",
     apply="pulumi up",
     read_and_apply="pulumi up --refresh",
@@ -25,7 +23,6 @@ WORDS = replace(
     api_key="HOSTING_API_KEY or hosting:apiKey (refresh and destroy see a new one with --run-program)",
     base_url="HOSTING_BASE_URL or hosting:baseUrl",
     rate_limit_timeout="hosting:rateLimitTimeout",
-    reset="pulumi-hosting action server-password --id {id} --password-file FILE",
     forget="remove it from the state (pulumi state delete)",
 )
 """What advice names to the person who runs Pulumi."""

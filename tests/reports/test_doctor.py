@@ -188,7 +188,7 @@ def test_a_revoked_key(owner: Owner, command: Command) -> None:
     assert shown.exit_code == 1
     problem = [line for line in shown.output.splitlines() if line.startswith("problem ")]
     assert len(problem) == 1
-    assert "the API key is not valid (401 invalid_token, request " in problem[0]
+    assert "the API key is not valid (401 invalid_token, get_me, request " in problem[0]
     assert (
         "Next: export HOSTING_API_KEY=…, with a key of the control panel: this one may be revoked"
         in problem[0]

@@ -19,6 +19,7 @@ from pulumi_hosting.client import words
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import CODES, CallError, Code, HostingError, RateLimitTimeout
 from pulumi_hosting.provider.failures import WORDS, as_user_error
+from pulumi_hosting.session.clock import RunClock
 from tests.ansible.in_process import Play
 from tests.emulator.support import PUBLIC_KEY
 from tests.provider.processes import WEB, provider_process
@@ -70,7 +71,9 @@ TABLES = {
 
 @pytest.mark.parametrize("frontend", TABLES)
 def test_every_entry_of_a_table_names_what_is_there(frontend: str) -> None:
-    entries = {name: getattr(TABLES[frontend], name) for name in words.Words.__slots__}
+    entries = {
+        name: getattr(TABLES[frontend], name).replace("{kind}", "server") for name in words.Words.__slots__
+    }
     assert [name for name, text in entries.items() if not text] in ([], ["forget"])
     assert {name: [*missing(text)] for name, text in entries.items() if any(missing(text))} == {}
 
@@ -128,7 +131,7 @@ def by_command(account: Account, *, write: bool) -> list[str]:
         patch.setattr(connection, "Client", partial(connected, account))
         typed = ["action", "server-renew", "--id", "20001", "--until", "2029-06-10", "--max-charge", "5.00"]
         shown = CliRunner().invoke(main, [*typed, "--yes" if write else "--preview-only"])
-    return [line.partition(": ")[2] for line in shown.stderr.splitlines()] if shown.exit_code else []
+    return re.findall("^error: (.*)", shown.stderr, re.MULTILINE)
 
 
 FRONTENDS = dict(zip(TABLES, (by_client, by_command, by_pulumi, by_ansible), strict=True))
@@ -137,8 +140,12 @@ ABOUT = r"(server (20001|'new')|servers|orders|domains|API key|balance)[: ]"
 
 @pytest.mark.parametrize("frontend", FRONTENDS)
 @pytest.mark.parametrize("code", CODES.values(), ids=lambda code: code.code)
-def test_a_line_about_an_error_code_helps_its_reader(code: Code, frontend: str) -> None:
+def test_a_line_about_an_error_code_helps_its_reader(
+    code: Code, frontend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     account = Account()
+    monkeypatch.setattr(RunClock, "sleep", lambda _, seconds: account.advance(seconds))
+    monkeypatch.setattr(RunClock, "monotonic", lambda _: account.clock.now())
     account.server(name="web")
     # Who finds a key used takes the next one, and who finds it in progress waits, for ever.
     times = 1 if code.code in ("idempotency_conflict", "idempotency_in_progress") else 10**6

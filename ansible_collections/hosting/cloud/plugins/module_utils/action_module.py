@@ -48,8 +48,8 @@ class CoreActionModule(HostingModule):
         return [self.action.Inputs, self.action.Result]
 
     def called(self, task: ModuleTask) -> str:
-        kind, name = self.name.partition("_")[0], task.params.get("name") or task.params.get("id")
-        return f"{kind} {name!r}" if name else ""
+        name = task.params.get("name")
+        return f"{self.name.partition('_')[0]} {name!r}" if name else ""
 
     def work(self, task: ModuleTask) -> Json:
         return self.act(task, task.request(self.name))

@@ -25,7 +25,7 @@ _NUMBER = re.compile("[0-9]{1,11}")
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 """What a value of a closed set looks like."""
 _KINDS = {
-    "me": ("API key", "API key"),
+    "me": ("", ""),
     "keys": ("API key", "API keys"),
     "os": ("OS image", "OS images"),
     "ssh-keys": ("SSH key", "SSH keys"),

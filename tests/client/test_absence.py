@@ -70,12 +70,12 @@ def test_where_something_else_answers_the_address_is_wrong(other: httpx.Response
 @pytest.mark.parametrize(
     ("failure", "why"),
     [
-        (refusal(401, "invalid_token"), "API key: the API key is not valid"),
-        (refusal(403, "ip_not_allowed"), "API key: the API key may not be used from this address"),
-        (refusal(500, "server_error"), "API key: the service failed"),
-        (refusal(503, "temporarily_unavailable"), "API key: the service is not available at the moment"),
-        (refusal(429, "rate_limited", Retry_After="9000"), "API key: too many requests with this key"),
-        (httpx.ConnectError("refused"), "API key: cannot reach api.example.com"),
+        (refusal(401, "invalid_token"), "the API key is not valid"),
+        (refusal(403, "ip_not_allowed"), "the API key may not be used from this address"),
+        (refusal(500, "server_error"), "the service failed"),
+        (refusal(503, "temporarily_unavailable"), "the service is not available at the moment"),
+        (refusal(429, "rate_limited", Retry_After="9000"), "too many requests with this key"),
+        (httpx.ConnectError("refused"), "cannot reach api.example.com"),
     ],
     ids=lambda value: value.split(": ")[1] if isinstance(value, str) else "",
 )

@@ -94,7 +94,7 @@ def test_a_404_to_a_request_that_names_no_object_means_a_wrong_base_url(response
     with pytest.raises(ApiError) as caught:
         client.me()
     line = str(caught.value)
-    assert line.startswith("API key: no API answers at the base URL https://example.com/api. Next: correct")
+    assert line.startswith("no API answers at the base URL https://example.com/api. Next: correct")
     assert all(name in line for name in ("HOSTING_BASE_URL", "base_url", "/v1"))
     assert "account" not in line
 

@@ -41,7 +41,9 @@ def files() -> Mapping[str, str]:
         "type": _type,
     }
     values = {
-        "codes": {name: replace(row, remedy=PYTHON.fill(row.remedy)) for name, row in exceptions.CODES.items()},
+        "codes": {
+            row.code: replace(row, remedy=PYTHON.fill(row.remedy)) for row in exceptions.CODES.values()
+        },
         "exceptions": exceptions,
         "lookups": LOOKUPS,
         "models": models,

@@ -21,6 +21,7 @@ from pulumi_hosting.session.request import Request
 
 TIMEOUT_VARIABLE = "HOSTING_RATE_LIMIT_TIMEOUT"
 
+
 def connect(progress: ProgressLine, *, read_only: bool = True) -> Client:
     """The client of the environment, which may only read by default. ``HOSTING_RATE_LIMIT_TIMEOUT`` bounds
     its waits for the rate limit, which are named on standard error, above the bar. Raises

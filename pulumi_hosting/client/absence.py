@@ -83,8 +83,7 @@ def judged(
     why = getattr(reason, "summary", None) or str(reason)
     return _unproven(
         error,
-        f"404, which does not prove that the object is gone: the base URL {base_url} may "
-        f"be wrong ({why})",
+        f"404, which does not prove that the object is gone: the base URL {base_url} may be wrong ({why})",
         getattr(reason, "_remedy", None) or "{again} later",
     )
 

@@ -56,6 +56,10 @@ def with_next_step(text: str, fields: Iterable[str]) -> str:
     return text if "Next: " in text or not names else f"{text.rstrip('.')}. Next: correct {', '.join(names)}"
 
 
+ANY_REQUEST = "the request"
+"""The subject of refused arguments if nothing better is known."""
+
+
 def _named(error: HostingError) -> str:
     return f"{error.subject}: " if error.subject else ""
 
@@ -66,7 +70,7 @@ class InvalidInput(HostingError):
     ``fields`` maps the field's name to what is wrong with it; no value that may be a secret is repeated.
     """
 
-    def __init__(self, fields: Mapping[str, str], subject: str = "the request") -> None:
+    def __init__(self, fields: Mapping[str, str], subject: str = ANY_REQUEST) -> None:
         self.fields, self.subject = dict(fields), subject
         super().__init__("; ".join(f"{name}: {reason}" for name, reason in self.fields.items()))
 

@@ -26,6 +26,7 @@ _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 """What a value of a closed set looks like."""
 _KINDS = {
     "me": ("", ""),
+    "health": ("", ""),
     "keys": ("API key", "API keys"),
     "os": ("OS image", "OS images"),
     "ssh-keys": ("SSH key", "SSH keys"),
@@ -60,7 +61,13 @@ class HttpRequest:
         one, many = _KINDS.get(kind, (kind.removesuffix("s"), kind))
         name = json.loads(self.body or "null")
         name = name.get("name") if isinstance(name, dict) else self.query.get("name")
-        return f"{one} {id}" if id.isdigit() else f"{one} {clean_text(self.redact(name), 100)!r}" if name else many
+        return (
+            f"{one} {id}"
+            if id.isdigit()
+            else f"{one} {clean_text(self.redact(name), 100)!r}"
+            if name
+            else many
+        )
 
 
 @dataclass(frozen=True, slots=True)

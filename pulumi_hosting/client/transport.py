@@ -207,6 +207,4 @@ class AsyncHttpTransport:
 def must_have_time(operation: str, stop_at: float, now: float) -> None:
     """Raises ``TimedOut`` if this process was stopped meanwhile: what a write rests on may have ended."""
     if stop_at <= now:
-        raise TimedOut(
-            "its time was over before it was sent", outcome_unknown=False, operation=operation
-        )
+        raise TimedOut("its time was over before it was sent", outcome_unknown=False, operation=operation)

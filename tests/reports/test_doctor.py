@@ -143,7 +143,7 @@ def test_without_a_network(command: Command) -> None:
     shown = command("doctor", HOSTING_BASE_URL="http://127.0.0.1:9/v1")
     assert shown.exit_code == 1
     found = lines(shown.output)
-    assert found["service"].startswith("problem  service       health: cannot reach 127.0.0.1:9")
+    assert found["service"].startswith("problem  service       cannot reach 127.0.0.1:9")
     assert "Next: check the base URL (HOSTING_BASE_URL) and the network" in found["service"]
     assert found["package"].startswith("ok ")
 

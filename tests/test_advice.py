@@ -5,20 +5,26 @@ import ast
 import copy
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from ansible_collections.hosting.cloud.plugins.module_utils import failures
+from pulumi_hosting.cli import connection, main
 from pulumi_hosting.client import words
 from pulumi_hosting.client.client import Client
-from pulumi_hosting.client.exceptions import CallError, HostingError, RateLimitTimeout
-from pulumi_hosting.provider.failures import WORDS
+from pulumi_hosting.client.exceptions import CODES, CallError, Code, HostingError, RateLimitTimeout
+from pulumi_hosting.provider.failures import WORDS, as_user_error
+from pulumi_hosting.session.clock import RunClock
 from tests.ansible.in_process import Play
 from tests.emulator.support import PUBLIC_KEY
 from tests.provider.processes import WEB, provider_process
 from tests.support.account import Account
+from tests.support.advice import missing, problems
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "pulumi_hosting"
@@ -55,24 +61,109 @@ def test_no_frontend_names_a_command_of_another() -> None:
     assert naming(f"{OF_PULUMI}|{OF_PYTHON}", collection) == []
 
 
-@pytest.mark.parametrize(
-    "table", [words.PYTHON, WORDS, failures.words()], ids=["python", "pulumi", "ansible"]
-)
-def test_every_entry_of_a_table_is_filled_in(table: words.Words) -> None:
-    entries = {name: getattr(table, name) for name in table.__slots__}
+TABLES = {
+    "python": words.PYTHON,
+    "command line": words.COMMAND_LINE,
+    "pulumi": WORDS,
+    "ansible": failures.words(),
+}
+
+
+@pytest.mark.parametrize("frontend", TABLES)
+def test_every_entry_of_a_table_names_what_is_there(frontend: str) -> None:
+    entries = {
+        name: getattr(TABLES[frontend], name).replace("{kind}", "server") for name in words.Words.__slots__
+    }
     assert [name for name, text in entries.items() if not text] in ([], ["forget"])
-    assert table.repeat.format(key="k")
-    assert "7" in table.reset.format(id=7)
+    assert {name: [*missing(text)] for name, text in entries.items() if any(missing(text))} == {}
 
 
 def test_an_error_keeps_its_words() -> None:
     error = RateLimitTimeout("full", operation="get_me", bucket="normal", waited=1.0)
     error._words = WORDS
     for kept in (error, copy.copy(error), copy.deepcopy(error)):
-        assert str(kept) == "full. Next: run it again later, or raise hosting:rateLimitTimeout"
+        assert str(kept) == "full. Next: run the same command again later, or raise hosting:rateLimitTimeout"
 
 
-# --- what users read
+# --- what users read of each error code
+
+
+@contextmanager
+def written_down(lines: list[str]) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001  # whatever it is, a person reads it
+        lines.append(str(error))
+
+
+def by_client(account: Account, *, write: bool) -> list[str]:
+    lines: list[str] = []
+    with written_down(lines), connected(account) as client:
+        client.servers.create(tariff_id=1, os="debian-12", name="new") if write else client.servers.get(20001)
+    return lines
+
+
+def connected(account: Account, **options: Any) -> Client:
+    return Client(
+        account.live_key,
+        account.base_url,
+        transport=account.transport(),
+        clock=account.clock.now,
+        sleep=account.advance,
+        **options,
+    )
+
+
+def by_pulumi(account: Account, *, write: bool) -> list[str]:
+    lines: list[str] = []
+    with written_down(lines), as_user_error():
+        provider_process(account).create("server", "new", {**WEB, "name": "new"})
+    return lines
+
+
+def by_ansible(account: Account, *, write: bool) -> list[str]:
+    result = Play(account)("server", **SERVER)
+    return [result["msg"]] if "failure" in result else []
+
+
+def by_command(account: Account, *, write: bool) -> list[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connection, "Client", partial(connected, account))
+        typed = ["action", "server-renew", "--id", "20001", "--until", "2029-06-10", "--max-charge", "5.00"]
+        shown = CliRunner().invoke(main, [*typed, "--yes" if write else "--preview-only"])
+    return re.findall("^error: (.*)", shown.stderr, re.MULTILINE)
+
+
+FRONTENDS = dict(zip(TABLES, (by_client, by_command, by_pulumi, by_ansible), strict=True))
+ABOUT = r"(server (20001|'new')|servers|orders|domains|balance)[: ]"
+
+
+@pytest.mark.parametrize("frontend", FRONTENDS)
+@pytest.mark.parametrize("code", CODES.values(), ids=lambda code: code.code)
+def test_a_line_about_an_error_code_helps_its_reader(
+    code: Code, frontend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account = Account()
+    monkeypatch.setattr(RunClock, "sleep", lambda _, seconds: account.advance(seconds))
+    monkeypatch.setattr(RunClock, "monotonic", lambda _: account.clock.now())
+    account.server(name="web")
+    # Who finds a key used takes the next one, and who finds it in progress waits, for ever.
+    times = 1 if code.code in ("idempotency_conflict", "idempotency_in_progress") else 10**6
+    for method in ("GET", "POST"):
+        account.control("DELETE", "/faults")
+        answer = {"status": code.status, "code": code.code, "message": "said by the service"}
+        account.fault(answer, method=method, times=times)
+        lines = FRONTENDS[frontend](account, write=method == "POST")
+        assert len(lines) == 1 or times == 1
+        for line in lines:
+            # The engine prints the type and name of the resource before the line.
+            assert frontend == "pulumi" or re.match(ABOUT, line), line
+            assert problems(line, frontend) == [], line
+            step = TABLES[frontend].fill(code.remedy)
+            assert step in line or "may have been processed" in line or "404" in line or " — " in line, line
+
+
+# --- and of other failures
 
 SERVER: dict[str, Any] = {"name": "new", "tariff_id": 1, "os": "debian-12"}
 PURCHASES: list[tuple[str, dict[str, Any]]] = [

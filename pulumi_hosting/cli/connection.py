@@ -6,7 +6,6 @@ A key is never an option: options stay in the history of the shell and in the li
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 
 import click
@@ -15,23 +14,12 @@ from pulumi_hosting.cli.output import print_warning
 from pulumi_hosting.cli.progress import ProgressLine
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import ConfigurationError, HostingError
-from pulumi_hosting.client.words import PYTHON
+from pulumi_hosting.client.words import COMMAND_LINE
 from pulumi_hosting.reports.account_objects import reading
 from pulumi_hosting.reports.report import CannotAnswer, Step
 from pulumi_hosting.session.request import Request
 
 TIMEOUT_VARIABLE = "HOSTING_RATE_LIMIT_TIMEOUT"
-
-
-WORDS = replace(
-    PYTHON,
-    repeat="run the same command again: it finds what was done, and pays nothing twice",
-    look="look whether it was, then run the same command again",
-    apply="the same command",
-    rate_limit_timeout=TIMEOUT_VARIABLE,
-    reset="pulumi-hosting action server-password --id {id} --password-file FILE",
-)
-"""What advice names to the person who runs a command."""
 
 
 def connect(progress: ProgressLine, *, read_only: bool = True) -> Client:
@@ -46,7 +34,7 @@ def connect(progress: ProgressLine, *, read_only: bool = True) -> Client:
         raise ConfigurationError(
             f"{TIMEOUT_VARIABLE} must be a number of seconds. Next: correct {TIMEOUT_VARIABLE}"
         ) from None
-    client.words = WORDS
+    client.words = COMMAND_LINE
     client.rate_limiter.on_wait = progress.above(partial(click.echo, err=True))
     return client
 

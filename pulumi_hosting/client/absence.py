@@ -13,7 +13,6 @@ from pulumi_hosting.client.exceptions import (
     InvalidResponse,
     RedirectRefused,
 )
-from pulumi_hosting.client.words import Words
 
 _ME = "get_me"
 
@@ -31,7 +30,6 @@ def judged(
     error: ApiError,
     operation: Operation,
     base_url: str,
-    words: Words,
     *,
     is_known: bool,
     reason: HostingError | None,
@@ -40,28 +38,27 @@ def judged(
     API: if the owner of the key ``is_known``. ``reason``: why asking for the owner failed."""
     is_foreign = error.code == NO_ENVELOPE
     if operation.id == _ME or not (is_known or depends_on_owner(error, operation)):
-        return _no_api(error, base_url, words)
+        return _no_api(error, base_url)
     if is_foreign:
-        error._remedy = "check the proxies on the way to the base URL, then run again"
+        error._remedy = "check the proxies on the way to the base URL, then {again}"
         return error
     if reason is None:
         return error
     if isinstance(reason, InvalidResponse | RedirectRefused) or getattr(reason, "code", "") == NO_ENVELOPE:
-        return _no_api(error, base_url, words)
+        return _no_api(error, base_url)
     why = getattr(reason, "summary", None) or str(reason)
     return _unproven(
         error,
-        f"{error.operation}: 404, which does not prove that the object is gone: the base URL {base_url} may "
-        f"be wrong ({why})",
-        getattr(reason, "_remedy", None) or "run again later",
+        f"404, which does not prove that the object is gone: the base URL {base_url} may be wrong ({why})",
+        getattr(reason, "_remedy", None) or "{again} later",
     )
 
 
-def _no_api(error: ApiError, base_url: str, words: Words) -> ApiError:
+def _no_api(error: ApiError, base_url: str) -> ApiError:
     return _unproven(
         error,
-        f"{error.operation}: no API answers at the base URL {base_url}",
-        f"correct the base URL, which ends in the version segment, such as /v1 ({words.base_url})",
+        f"no API answers at the base URL {base_url}",
+        "correct the base URL, which ends in the version segment, such as /v1 ({base_url})",
     )
 
 

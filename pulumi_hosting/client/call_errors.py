@@ -15,6 +15,8 @@ class HostingError(Exception):
     next.
     """
 
+    subject: str = ""
+    """What the line begins with: what it is about, as a person calls it (``server 'web'``)."""
     _words: Words = PYTHON
     """The words of what to do next."""
 
@@ -54,17 +56,26 @@ def with_next_step(text: str, fields: Iterable[str]) -> str:
     return text if "Next: " in text or not names else f"{text.rstrip('.')}. Next: correct {', '.join(names)}"
 
 
+ANY_REQUEST = "the request"
+"""The subject of refused arguments if nothing better is known."""
+
+
+def _named(error: HostingError) -> str:
+    return f"{error.subject}: " if error.subject else ""
+
+
 class InvalidInput(HostingError):
     """Arguments that the API document does not allow, refused before anything was sent.
 
     ``fields`` maps the field's name to what is wrong with it; no value that may be a secret is repeated.
     """
 
-    def __init__(self, fields: Mapping[str, str], subject: str = "the request") -> None:
-        self.fields = dict(fields)
-        self.subject = subject
-        wrong = "; ".join(f"{name}: {reason}" for name, reason in self.fields.items())
-        super().__init__(with_next_step(f"{subject} is not valid: {wrong}", self.fields))
+    def __init__(self, fields: Mapping[str, str], subject: str = ANY_REQUEST) -> None:
+        self.fields, self.subject = dict(fields), subject
+        super().__init__("; ".join(f"{name}: {reason}" for name, reason in self.fields.items()))
+
+    def __str__(self) -> str:
+        return with_next_step(f"{self.subject} is not valid: {self.args[0]}", self.fields)
 
 
 class WriteRefused(HostingError):
@@ -84,8 +95,8 @@ class RateLimitTimeout(HostingError):
         super().__init__(summary)
 
     def __str__(self) -> str:
-        step = self.step or f"run it again later, or raise {self._words.rate_limit_timeout}"
-        return f"{self.summary}. Next: {step}"
+        step = self.step or "{again} later, or raise {rate_limit_timeout}"
+        return f"{_named(self)}{self.summary}. Next: {self._words.fill(step)}"
 
 
 class CallError(HostingError):
@@ -111,32 +122,33 @@ class CallError(HostingError):
     @property
     def summary(self) -> str:
         """What is wrong, without what to do next: for callers who know the next step better."""
-        return f"{self.args[0]}{self._facts(self.outcome_unknown)}"
+        return f"{_named(self)}{self.args[0]}{self._facts(self.outcome_unknown)}"
 
     @property
     def advice(self) -> str:
         """What is known of the outcome, and what to do next."""
         if not self.outcome_unknown:
-            return f"Next: {self._remedy}" if self._remedy else ""
+            return f"Next: {self._words.fill(self._remedy)}" if self._remedy else ""
         which = "An earlier attempt" if self._because_of_earlier else "The request"
         if self.idempotency_key:
             step = self._words.repeat.format(key=self.idempotency_key)
         else:
-            step = self._words.look
+            step = f"look whether it was, then {self._words.again}"
         return f"{which} may have been processed. Next: {step}"
 
     def __str__(self) -> str:
         advice = self.advice
         names_key = self.idempotency_key is not None and self.idempotency_key in advice
         facts = self._facts(with_key=self.outcome_unknown and not names_key)
-        return f"{self.args[0]}{f'. {advice}' if advice else ''}{facts}"
+        return f"{_named(self)}{self.args[0]}{f'. {advice}' if advice else ''}{facts}"
 
     def _facts(self, with_key: bool = False) -> str:
-        """Status, code and request id in brackets, if they are known; the key if the advice does not
-        name it.
+        """Status, code, operation and request id in brackets, if they are known; the key if the advice does
+        not name it.
         """
         parts = (
             self._status(),
+            self.operation,
             f"request {self.request_id}" if self.request_id else "",
             f"key {self.idempotency_key}" if with_key and self.idempotency_key else "",
         )
@@ -168,7 +180,7 @@ class TransportError(CallError):
 
     is_final: bool = False
     """Whether asking again is pointless: a redirect, or a failure inside a transport of the caller's own."""
-    _remedy = "check the base URL and the network, then run again"
+    _remedy = "check the base URL ({base_url}) and the network, then {again}"
 
     def __init__(
         self, message: str, *, outcome_unknown: bool, request_id: str | None = None, operation: str = ""
@@ -193,15 +205,12 @@ class RedirectRefused(TransportError):
     """
 
     is_final = True
-    _remedy = "check the base URL"
+    _remedy = "check the base URL ({base_url})"
 
     @property
     def advice(self) -> str:
-        return (
-            super().advice.replace("Next: ", "Next: check the base URL, then ")
-            if self.outcome_unknown
-            else "Next: check the base URL"
-        )
+        first = self._words.fill(f"Next: {self._remedy}")
+        return super().advice.replace("Next: ", f"{first}, then ") if self.outcome_unknown else first
 
 
 class InvalidResponse(CallError):
@@ -213,7 +222,7 @@ class InvalidResponse(CallError):
     ``server_id``, ``invoice_id``, ``charged``.
     """
 
-    _remedy = "check the base URL, or report it to the provider"
+    _remedy = "check the base URL ({base_url}), or report it to the provider"
 
     def __init__(
         self,
@@ -264,7 +273,7 @@ class InvalidResponse(CallError):
     @property
     def summary(self) -> str:
         """What is wrong, with the key of an order or payment, which may have been made."""
-        return f"{self.args[0]}{self._facts(with_key=True)}"
+        return f"{_named(self)}{self.args[0]}{self._facts(with_key=True)}"
 
 
 class WebhookRejected(HostingError):

@@ -94,7 +94,7 @@ class ApiError(CallError):
         advice = row or next((known for known in CODES.values() if known.status == status), None)
         self._remedy = advice.remedy if advice else ""
         parts = [self._what(row), *(f"{name}: {reason}{given(name)}" for name, reason in self.fields.items())]
-        super().__init__((f"{operation}: " if operation else "") + "; ".join(part for part in parts if part))
+        super().__init__("; ".join(part for part in parts if part))
 
     def _status(self) -> str:
         return f"{self.status} {self.code}"

@@ -129,7 +129,7 @@ def read(
     for part in pieces:
         size += len(part)
         if size > MAX_ANSWER_BYTES:
-            what = f"{operation.id}: the answer is larger than {MAX_ANSWER_BYTES // 1024 // 1024} MiB"
+            what = f"the answer is larger than {MAX_ANSWER_BYTES // 1024 // 1024} MiB"
             return InvalidResponse(what, operation=operation.id, status=response.status_code)
         if is_over():
             return late(operation, "ReadTimeout", host)
@@ -189,7 +189,7 @@ def failure(operation: Operation, error: Exception, host: str) -> HostingError:
     # Only the text of a failed connect is safe to repeat: those of protocol errors may hold header lines.
     why = clean_text(str(error), 200) if isinstance(error, httpx.ConnectError) else ""
     what = (
-        f"{operation.id}: {'cannot reach' if unsent else 'no usable answer from'} {host} "
+        f"{'cannot reach' if unsent else 'no usable answer from'} {host} "
         f"({type(error).__name__}{': ' if why else ''}{why})"
     )
     found = TransportError(what, outcome_unknown=operation.is_write and not unsent, operation=operation.id)
@@ -230,7 +230,7 @@ def late(operation: Operation, failure: str, host: str, *, unsent: bool = False)
     """The error of what did not come in time. ``failure``: the class of what httpx raised."""
     what = _LATE.get(failure, "no usable answer from")
     return TimedOut(
-        f"{operation.id}: {what} {host} in time",
+        f"{what} {host} in time",
         outcome_unknown=operation.is_write and not unsent,
         operation=operation.id,
     )

@@ -2,6 +2,7 @@
 which repeats no text.
 """
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from pydantic_core import PydanticSerializationError
 from pulumi_hosting.api.models.body import RequestModel
 from pulumi_hosting.api.operations import KEY_PATTERN, MAX_BODY_BYTES, Operation
 from pulumi_hosting.api.reasons import reasons
-from pulumi_hosting.api.secrets import REVEALED, Redactor, Secret
+from pulumi_hosting.api.secrets import REVEALED, Redactor, Secret, clean_text
 from pulumi_hosting.api.values import id_number, passes
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.client.unset import UNSET
@@ -23,6 +24,15 @@ MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _NUMBER = re.compile("[0-9]{1,11}")
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 """What a value of a closed set looks like."""
+_KINDS = {
+    "me": ("", ""),
+    "health": ("", ""),
+    "keys": ("API key", "API keys"),
+    "os": ("OS image", "OS images"),
+    "ssh-keys": ("SSH key", "SSH keys"),
+    "webhooks": ("webhook subscription", "webhook subscriptions"),
+}
+"""What is meant by a part of a path, one and many, if it does not say so itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +53,21 @@ class HttpRequest:
     redact: Redactor = field(repr=False)
     timeout: float | None = None
     """Seconds for an attempt, if it is not what the transport allows."""
+
+    @property
+    def subject(self) -> str:
+        """What it is about, as a person calls it: ``server 20001``, ``domain 'example.com'``, ``servers``."""
+        kind, id = (*self.path.removeprefix("/catalog").split("/")[1:], "", "")[:2]
+        one, many = _KINDS.get(kind, (kind.removesuffix("s"), kind))
+        name = json.loads(self.body or "null")
+        name = name.get("name") if isinstance(name, dict) else self.query.get("name")
+        return (
+            f"{one} {id}"
+            if id.isdigit()
+            else f"{one} {clean_text(self.redact(name), 100)!r}"
+            if name
+            else many
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +121,7 @@ def prepare(
     if payload is not None and len(payload) > MAX_BODY_BYTES:
         payload, wrong = None, {"(fields)": f"together they are larger than {MAX_BODY_BYTES // 1024} KB"}
     if wrong:  # raised outside of the except block: pydantic's error holds the refused values
-        raise InvalidInput(wrong, operation.id)
+        raise InvalidInput(wrong)
     text = query_text(operation, parameters) | newer
     if cursor is not None:
         text["cursor"] = cursor
@@ -172,7 +197,7 @@ def build_path(operation: Operation, ids: Sequence[int | str]) -> str:
         else:
             path = path.replace(f"{{{name}}}", quote(str(number), safe=""))
     if wrong:
-        raise InvalidInput(wrong, operation.id)
+        raise InvalidInput(wrong)
     return path
 
 
@@ -184,7 +209,7 @@ def check_body(operation: Operation, make: Callable[[], RequestModel]) -> None:
         return
     except ValidationError as error:
         wrong = _reasons(error, operation)
-    raise InvalidInput(wrong, operation.id)  # outside of the except block: see prepare
+    raise InvalidInput(wrong)  # outside of the except block: see prepare
 
 
 def query_text(operation: Operation, parameters: RequestModel) -> dict[str, str]:
@@ -194,7 +219,7 @@ def query_text(operation: Operation, parameters: RequestModel) -> dict[str, str]
     # Half of a surrogate pair is a Python text, but no text that can be sent.
     wrong = [name for name, value in text.items() if not passes(str.encode, value)]
     if wrong:
-        raise InvalidInput(dict.fromkeys(wrong, "is not valid Unicode"), operation.id)
+        raise InvalidInput(dict.fromkeys(wrong, "is not valid Unicode"))
     return text
 
 
@@ -219,7 +244,7 @@ def checked_key(operation: Operation, given: str | None, new_id: Callable[[], st
     """
     if not operation.is_keyed:
         if given is not None:
-            raise InvalidInput({"idempotency_key": "this operation takes none"}, operation.id)
+            raise InvalidInput({"idempotency_key": "this operation takes none"})
         return None
     key = new_id() if given is None else given
     if not isinstance(key, str) or not re.fullmatch(KEY_PATTERN, key):

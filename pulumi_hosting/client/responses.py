@@ -259,7 +259,7 @@ def _places(problems: list[ErrorDetails], redact: Redactor) -> list[str]:
 
 def _broken(meta: Meta, what: str, facts: Mapping[str, object] | None = None) -> InvalidResponse:
     return InvalidResponse(
-        f"{meta.operation}: {what}",
+        what,
         operation=meta.operation,
         status=meta.status,
         request_id=meta.request_id,
@@ -359,7 +359,7 @@ def _redirect(operation: Operation, answer: HttpResponse, meta: Meta) -> Redirec
     except ValueError:
         host = "an unreadable place"
     return RedirectRefused(
-        f"{operation.id}: the service redirects to {clean_text(host, 100)} ({answer.status}), which is "
+        f"the service redirects to {clean_text(host, 100)} ({answer.status}), which is "
         "never followed: it would carry the API key there",
         outcome_unknown=operation.is_write,
         request_id=meta.request_id,

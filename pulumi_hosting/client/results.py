@@ -51,7 +51,7 @@ class Damaged:
         """What is raised for it."""
         what = f"item {self.known_id}" if self.known_id is not None else "an item"
         return InvalidResponse(
-            f"{self.operation}: {what} of the list could not be read: {self.reason}",
+            f"{what} of the list could not be read: {self.reason}",
             operation=self.operation,
             request_id=self.request_id,
             partial={} if self.known_id is None else {"id": self.known_id},
@@ -218,7 +218,7 @@ class _Paged(Generic[P]):
         max_items: int | None = None,
     ) -> None:
         self._operation, self._fetch, self._cursor = operation, fetch, cursor
-        self._max_items = checked_maximum(operation, max_items)
+        self._max_items = checked_maximum(max_items)
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
@@ -330,11 +330,11 @@ class AsyncPages(_Paged[Awaitable["Page[R]"]], Generic[R]):
         return whole(await self)
 
 
-def checked_maximum(operation: str, max_items: int | None) -> int | None:
+def checked_maximum(max_items: int | None) -> int | None:
     """``max_items`` of a list. Raises ``InvalidInput`` if it is no whole number from 1."""
     if max_items is None or (type(max_items) is int and max_items > 0):
         return max_items
-    raise InvalidInput({"max_items": "must be a whole number from 1"}, operation)
+    raise InvalidInput({"max_items": "must be a whole number from 1"})
 
 
 def _next_cursor(operation: str, page: "Page[R]", used: set[str | None]) -> str | None:
@@ -342,7 +342,7 @@ def _next_cursor(operation: str, page: "Page[R]", used: set[str | None]) -> str 
     out, or empty, on the last page."""
     if page.next_cursor and page.next_cursor in used:
         raise InvalidResponse(
-            f"{operation}: the service gave the same page cursor twice",
+            "the service gave the same page cursor twice",
             operation=operation,
             status=page.meta.status if page.meta else None,
             request_id=page.meta.request_id if page.meta else None,

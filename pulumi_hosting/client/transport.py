@@ -206,6 +206,7 @@ def seconds_for(request: HttpRequest, settings: Settings, stop_at: float, now: f
     """Seconds for a whole attempt, and so for each wait in it. Raises ``TimedOut`` if this process was
     stopped meanwhile: what a write rests on may have ended."""
     if stop_at <= now:
-        why = f"{request.operation.id}: its time was over before it was sent"
-        raise TimedOut(why, outcome_unknown=False, operation=request.operation.id)
+        raise TimedOut(
+            "its time was over before it was sent", outcome_unknown=False, operation=request.operation.id
+        )
     return max(0.001, min(request.timeout or settings.timeout, stop_at - now))

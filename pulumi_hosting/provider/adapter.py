@@ -34,7 +34,7 @@ from pulumi_hosting.provider.conversion import (
     to_pulumi,
     wrong_wait_timeout,
 )
-from pulumi_hosting.provider.failures import PartialFailure
+from pulumi_hosting.provider.failures import WORDS, PartialFailure, defect
 from pulumi_hosting.provider.names import (
     ACCOUNT,
     DECLARED,
@@ -276,7 +276,9 @@ class Adapter:
             raise PartialFailure(state.id, outputs, [f"{exists}{bought.exceeded}"], refresh=False)
         failure = self._failure(state, outputs, failed)
         if not failure.refresh:
-            next_step = "pulumi up, which sets the rest"
+            next_step = f"{WORDS.apply}, which sets the rest"
+            if isinstance(failed, CallError):
+                failed.subject = ""
             what = (
                 f"{failed.summary}. {and_then(failed, next_step)}"
                 if isinstance(failed, CallError)
@@ -435,7 +437,7 @@ class Adapter:
     def _failure(
         self, state: State, outputs: PropertyValues, error: Exception, inputs: PropertyValues | None = None
     ) -> PartialFailure:
-        reason = str(error) if isinstance(error, HostingError) else refusals.defect(error)
+        reason = str(error) if isinstance(error, HostingError) else defect(error)
         return PartialFailure(
             state.id, outputs, [reason], refresh=is_provisional(self.resource, state), inputs=inputs
         )

@@ -10,21 +10,19 @@ from typing import NoReturn
 
 from pulumi_hosting.client.call_errors import with_next_step
 from pulumi_hosting.client.exceptions import HostingError
-from pulumi_hosting.client.words import PYTHON
+from pulumi_hosting.client.words import COMMAND_LINE
 from pulumi_hosting.provider.names import NAME, PropertyValues
 from pulumi_hosting.session.errors import ResourceError, WaitTimeout, and_then
 
 WORDS = replace(
-    PYTHON,
-    repeat="run the same command again: it finds what was done, and pays nothing twice",
-    look="look whether it was, then run the same command again",
+    COMMAND_LINE,
     read="pulumi refresh",
     apply="pulumi up",
     read_and_apply="pulumi up --refresh",
     remove="pulumi destroy",
-    base_url="HOSTING_BASE_URL, or hosting:baseUrl",
+    api_key="HOSTING_API_KEY or hosting:apiKey (refresh and destroy see a new one with --run-program)",
+    base_url="HOSTING_BASE_URL or hosting:baseUrl",
     rate_limit_timeout="hosting:rateLimitTimeout",
-    reset="pulumi-hosting action server-password --id {id} --password-file FILE",
     forget="remove it from the state (pulumi state delete)",
 )
 """What advice names to the person who runs Pulumi."""
@@ -49,12 +47,14 @@ def as_user_error(*passing: type[Exception]) -> Iterator[None]:
     except kept:
         raise
     except HostingError as error:
+        error._words = WORDS
         fail(" ".join(str(error).split()))
     except Exception as error:  # noqa: BLE001  # a traceback would carry the values of variables, secrets among them
-        fail(
-            f"the provider failed ({type(error).__name__}): a defect of pulumi-hosting. Next: report it, "
-            f"with what led here"
-        )
+        fail(defect(error))
+
+
+def defect(error: Exception) -> str:
+    return f"the provider failed ({type(error).__name__}): a defect of pulumi-hosting. Next: report it"
 
 
 def check_failure(name: str, reason: str) -> str:

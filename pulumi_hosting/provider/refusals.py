@@ -95,10 +95,6 @@ def not_there_yet(resource: AnyResource, id: str) -> str:
     return f"{resource.title} {id} is not there yet. Next: run again; it is waited for"
 
 
-def defect(error: Exception) -> str:
-    return f"the provider failed ({type(error).__name__}): a defect. Next: report it"
-
-
 def deleted_outside(resource: AnyResource, id: str) -> ResourceError:
     return ResourceError(
         f"{resource.title} {id} is gone: it was deleted outside of this program. Next: pulumi up "

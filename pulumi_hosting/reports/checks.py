@@ -6,6 +6,7 @@ from functools import partial, wraps
 from typing import Literal, ParamSpec, Self
 
 from pulumi_hosting.client.exceptions import CallError, HostingError
+from pulumi_hosting.client.words import COMMAND_LINE
 
 Status = Literal["ok", "note", "warning", "problem"]
 """``note``: nothing is wrong, and one may do something."""
@@ -30,6 +31,7 @@ class Check:
     @classmethod
     def of_error(cls, error: HostingError, next: str = "", name: str = "") -> Self:
         """A problem that an error names. The error's own next step, unless another is given."""
+        error._words = COMMAND_LINE
         text, _, step = str(error).partition("Next: ")
         if isinstance(error, CallError):  # with status and request id, which a support case needs
             text, step = error.summary, error.advice.partition("Next: ")[2]

@@ -57,9 +57,7 @@ def test_a_server_whose_settings_could_not_be_set_is_reported_with_its_charge(
     assert result["failed"]
     assert (result["changed"], result["charge"]) == (True, FIVE)
     assert (result["server"]["id"], result["server"]["name"]) == ("20001", "one")
-    assert result["msg"].startswith("server 20001 exists and was charged 5.00 EUR; update_server: "), result[
-        "msg"
-    ]
+    assert result["msg"].startswith("server 20001 exists and was charged 5.00 EUR; "), result["msg"]
     assert result["msg"].endswith(AGAIN), result["msg"]
     assert result["msg"].count("Next:") == 1
     assert "root_password" not in result["server"]
@@ -83,7 +81,7 @@ def test_a_domain_whose_renewal_could_not_be_set_is_reported_with_its_charge() -
     assert result["failed"]
     assert (result["changed"], result["charge"]) == (True, {"amount": "12.00", "currency": "EUR"})
     assert result["domain"]["name"] == "example-1.com"
-    assert "exists and was charged 12.00 EUR; update_domain: " in result["msg"], result["msg"]
+    assert "exists and was charged 12.00 EUR; " in result["msg"], result["msg"]
     assert reported(play) == paid(emulated)
 
 

@@ -429,9 +429,7 @@ def test_a_refusal_of_the_api_has_its_code_and_request(inventory: LocalInventory
     inventory.emulator.fault({"status": 403, "code": "account_suspended"}, path="^/servers$", times=9)
     with pytest.raises(AnsibleParserError) as caught:
         inventory.listed({})
-    start = (
-        "list_servers: the account is suspended. Next: contact the provider (403 account_suspended, request "
-    )
+    start = "servers: the account is suspended. Next: contact the provider (403 account_suspended, "
     assert str(caught.value).startswith(start)
 
 
@@ -441,9 +439,7 @@ def test_rate_limit_timeout_bounds_the_wait(
     key = inventory.emulator.new_key(scopes="full", rate_per_minute=1)
     inventory.client(key).me()
     monkeypatch.setenv("HOSTING_API_KEY", key)
-    with pytest.raises(
-        AnsibleParserError, match=r"^list_servers: the normal rate limit .* within 7 s.* Next: "
-    ):
+    with pytest.raises(AnsibleParserError, match=r"^the normal rate limit .* within 7 s.* Next: "):
         inventory.listed({"rate_limit_timeout": 7})
     assert inventory.requests() == ["/me "]
 

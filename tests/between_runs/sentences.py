@@ -352,9 +352,9 @@ NEUTRAL: tuple[str, ...] = (
     r"if it still comes, it goes when .*",
     r".*: another (?:operation is running|request is known under its key)",
     r"looking again",
-    r"\w+: the panel, registrar or gateway failed \(.*\)",
-    r"\w+: (?:the domain is locked by staff|the server's status does not allow this)",
-    r"\w+: the balance does not cover the price",
+    r"[\w' .-]+: the panel, registrar or gateway failed \(.*\)",
+    r"[\w' .-]+: (?:the domain is locked by staff|the server's status does not allow this)",
+    r"[\w' .-]+: the balance does not cover the price",
 )
 
 

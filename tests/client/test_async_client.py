@@ -131,7 +131,7 @@ def test_a_wait_that_is_too_long_does_not_begin(loop: VirtualLoop, account: Acco
     client = client_of(loop, account, rate_limit_timeout=59.0)
     client.rate_limiter.store = WindowsInMemory()
     client.rate_limiter.update(full)
-    with pytest.raises(RateLimitTimeout, match="leaves no room for it within 59 s"):
+    with pytest.raises(RateLimitTimeout, match="leaves no room for another request within 59 s"):
         loop.run_until_complete(client.balance.get())
     loop.run_until_complete(client.close())
     assert waiting(client) == []

@@ -58,6 +58,9 @@ def test_the_next_step_names_the_fields_where_the_text_has_none(
     assert with_next_step(text, fields) == line
 
 
+BASE = "the base URL (HOSTING_BASE_URL or base_url)"
+
+
 def test_refused_arguments_are_listed_with_the_reason_of_each() -> None:
     error = InvalidInput({"os": "is required", "name": "is too long"})
     assert str(error) == (
@@ -72,7 +75,7 @@ def test_refused_arguments_are_listed_with_the_reason_of_each() -> None:
 
 def test_a_rate_limit_without_room_tells_what_waited_and_what_to_do() -> None:
     error = RateLimitTimeout("no room", operation="get_me", bucket="normal", waited=4.5)
-    assert str(error) == "no room. Next: run it again later, or raise rate_limit_timeout"
+    assert str(error) == "no room. Next: repeat the call later, or raise rate_limit_timeout"
     assert (error.summary, error.operation, error.bucket, error.waited) == (
         "no room",
         "get_me",
@@ -85,7 +88,7 @@ def test_a_call_error_tells_its_outcome_and_what_to_do_next() -> None:
     assert str(CallError("it failed")) == "it failed"
     assert str(sent(CallError("it failed"))) == "it failed (request req-1)"
     assert str(sent(CallError("it failed"), unknown=True)) == (
-        "it failed. The request may have been processed. Next: look whether it was before sending it again "
+        "it failed. The request may have been processed. Next: look whether it was, then repeat the call "
         "(request req-1)"
     )
     assert str(sent(CallError("it failed"), key=KEY, unknown=True, earlier=True)) == (
@@ -108,26 +111,27 @@ def test_the_summary_names_the_key_where_the_outcome_is_unknown() -> None:
 
 def test_a_lost_answer_that_changed_nothing_says_so() -> None:
     assert str(lost(unknown=False)) == (
-        "no answer. Nothing was changed. Next: check the base URL and the network, then run again"
+        "no answer. Nothing was changed. Next: check the base URL (HOSTING_BASE_URL or base_url) and the "
+        "network, then repeat the call"
     )
     assert str(lost()) == (
-        "no answer. The request may have been processed. Next: look whether it was before sending it again"
+        "no answer. The request may have been processed. Next: look whether it was, then repeat the call"
     )
 
 
 def test_a_redirect_asks_for_the_base_url_first() -> None:
-    assert str(RedirectRefused("moved", outcome_unknown=False)) == "moved. Next: check the base URL"
+    assert str(RedirectRefused("moved", outcome_unknown=False)) == f"moved. Next: check {BASE}"
     assert str(RedirectRefused("moved", outcome_unknown=True)) == (
-        "moved. The request may have been processed. Next: check the base URL, then look whether it was "
-        "before sending it again"
+        f"moved. The request may have been processed. Next: check {BASE}, then look whether it was, then "
+        "repeat the call"
     )
 
 
 def test_a_response_that_cannot_be_read_tells_what_could_be() -> None:
-    assert str(InvalidResponse("odd")) == ("odd. Next: check the base URL, or report it to the provider")
+    assert str(InvalidResponse("odd")) == f"odd. Next: check {BASE}, or report it to the provider"
     partial = {"server_id": 7, "charged": Decimal("5.00"), "password": Secret("hush")}
     assert str(InvalidResponse("odd", status=201, partial=partial)) == (
-        "odd. What could be read: server_id 7, charged 5.00. Next: check the base URL, or report it to the "
+        f"odd. What could be read: server_id 7, charged 5.00. Next: check {BASE}, or report it to the "
         "provider (201)"
     )
 

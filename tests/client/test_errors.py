@@ -5,6 +5,7 @@ import pytest
 
 from pulumi_hosting.client import exceptions
 from pulumi_hosting.client.exceptions import CODES, ApiError, error_class
+from pulumi_hosting.client.words import PYTHON
 from tests.client.support import refusal, scripted
 
 pytestmark = pytest.mark.usefixtures("both")
@@ -18,9 +19,8 @@ def test_every_code_says_what_is_wrong_and_what_to_do_next(code: exceptions.Code
     )
     assert kind is not ApiError
     line = str(error)
-    assert line.startswith("get_server: ")
-    assert line.endswith(f"({code.status} {code.code}, request r-1)")
-    assert f"Next: {code.remedy}" in line
+    assert line.endswith(f"({code.status} {code.code}, get_server, request r-1)")
+    assert f"Next: {PYTHON.fill(code.remedy)}" in line
     assert "\n" not in line
 
 
@@ -94,7 +94,7 @@ def test_a_404_to_a_request_that_names_no_object_means_a_wrong_base_url(response
     with pytest.raises(ApiError) as caught:
         client.me()
     line = str(caught.value)
-    assert line.startswith("get_me: no API answers at the base URL https://example.com/api. Next: correct")
+    assert line.startswith("no API answers at the base URL https://example.com/api. Next: correct")
     assert all(name in line for name in ("HOSTING_BASE_URL", "base_url", "/v1"))
     assert "account" not in line
 

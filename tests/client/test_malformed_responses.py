@@ -154,7 +154,7 @@ def test_each_required_field_of_a_wrong_type_is_named_without_its_value(
 )
 def test_damaged_json_is_one_clear_error(body: bytes) -> None:
     with pytest.raises(
-        exceptions.InvalidResponse, match="get_server: the answer is not what the API document describes"
+        exceptions.InvalidResponse, match="server 1: the answer is not what the API document describes"
     ) as caught:
         read("get_server", body)
     assert caught.value.__context__ is None

@@ -257,7 +257,7 @@ def test_an_endless_wait_is_an_error_that_names_bucket_and_wait() -> None:
     machine = Machine(timeout=10.0)
     machine.use(0)
     with pytest.raises(
-        RateLimitTimeout, match=r"get_server: the normal rate limit .* 10 s.*; nothing was sent. Next: "
+        RateLimitTimeout, match=r"^the normal rate limit .* 10 s.*; nothing was sent. Next: "
     ) as caught:
         machine.place().wait()
     assert (caught.value.bucket, caught.value.operation) == ("normal", "get_server")

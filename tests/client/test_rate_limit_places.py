@@ -367,7 +367,7 @@ def test_a_wait_longer_than_allowed_ends_before_it_begins() -> None:
     assert machine.time.slept == []
     assert (caught.value.waited, caught.value.bucket, caught.value.operation) == (0.0, "normal", "get_server")
     assert caught.value.summary == (
-        "get_server: the normal rate limit of this API key leaves no room for it within 59 s: no requests "
+        "the normal rate limit of this API key leaves no room for another request within 59 s: no requests "
         "ahead, about 60 s more to wait; nothing was sent"
     )
     assert window(machine).waiting == []

@@ -283,7 +283,7 @@ def test_bad_arguments_are_refused_by_name_before_anything_is_sent(
     with pytest.raises(InvalidInput) as caught:
         client.call(operation_id, *ids, body=body, query=query)
     assert named in caught.value.fields
-    assert caught.value.subject == operation_id
+    assert caught.value.subject == "the request"
     assert caught.value.__context__ is None
     assert script.requests == []
 

@@ -234,7 +234,7 @@ def test_a_client_is_closed_at_the_end_of_its_block() -> None:
         assert same is client
         assert client.servers.get(1).id == 1
     client.close()
-    with pytest.raises(ConfigurationError, match="get_server: this client is closed; nothing was sent"):
+    with pytest.raises(ConfigurationError, match=r"^this client is closed; nothing was sent"):
         client.servers.get(1)
     assert client.base_url == BASE
     assert repr(client) == f"<Client of {BASE} with key vk_live_…{KEY[-4:]}>"

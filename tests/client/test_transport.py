@@ -270,7 +270,7 @@ def test_what_was_late_is_said_in_words(late: type[httpx.TimeoutException], what
     client, _ = scripted(late("too late"))
     with pytest.raises(TimedOut) as caught:
         client.servers.update(1, name="a")
-    assert str(caught.value).startswith(f"update_server: {what}")
+    assert str(caught.value).startswith(f"server 1: {what}")
     assert "Timeout" not in str(caught.value)
 
 

@@ -53,7 +53,7 @@ def test_a_lost_answer_without_a_connection_afterwards_leaves_open_whether_it_wa
     }
     made = first.create(kind, "it", given[kind]) if kind in given else web
     failing = provider_process(account, LosingTransport(account))
-    with pytest.raises(TransportError, match=r"^delete_\w+: .*may have been processed") as failed:
+    with pytest.raises(TransportError, match=r"^[\w ]+ \d+: .*may have been processed") as failed:
         failing.delete(kind, made)
     assert failed.value.outcome_unknown
     if kind == "server":

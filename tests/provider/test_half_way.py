@@ -97,7 +97,7 @@ def test_what_was_ordered_and_not_set_says_that_it_exists_and_was_charged(
     assert (
         line.strip()
         .removeprefix("warning: ")
-        .startswith(f"server {id} exists and was charged 5.00 EUR, but: update_server: ")
+        .startswith(f"server {id} exists and was charged 5.00 EUR, but: ")
     )
     assert line.strip().endswith("Next: pulumi up, which sets the rest")
     assert line.count("Next:") == 1

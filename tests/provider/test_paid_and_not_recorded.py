@@ -37,7 +37,7 @@ def test_a_wait_that_took_too_long() -> None:
 def test_a_key_that_was_refused_meanwhile_comes_first() -> None:
     error = ApiError(status=401, code="key_expired", message="", operation="get_order")
     assert told(error) == (
-        "get_order: the API key has expired; order 7 is paid and in no state. Next: create a new key in the "
+        "the API key has expired; order 7 is paid and in no state. Next: create a new key in the "
         "control panel, then pulumi up, which waits for it; run it before destroy"
     )
 

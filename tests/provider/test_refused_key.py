@@ -9,6 +9,7 @@ import pytest
 
 from pulumi_hosting.api.error_codes import CODES
 from pulumi_hosting.client.exceptions import ApiError
+from pulumi_hosting.provider.failures import WORDS
 from pulumi_hosting.provider.names import ACCOUNT
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from tests.emulator.support import PUBLIC_KEY
@@ -67,7 +68,7 @@ def test_a_run_that_changes_nothing_ends_with_the_key(account: Account, code: st
     for name, entry in entries.items():
         with pytest.raises(ApiError, match=CODES[code].meaning) as refused:
             compare(process, name, entry)
-        assert f"Next: {CODES[code].remedy}" in str(refused.value)
+        assert f"Next: {WORDS.fill(CODES[code].remedy)}" in str(refused.value)
     assert [request["path"] for request in account.control("GET", "/requests")[asked:]] == ["/me"]
     assert process.lines == []
     assert owned(account) == before

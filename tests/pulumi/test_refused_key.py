@@ -17,7 +17,7 @@ KEYS: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "revoked": (
         {},
-        "the API key is not valid. Next: check HOSTING_API_KEY, or create a key in the control panel",
+        "the API key is not valid. Next: check HOSTING_API_KEY or hosting:apiKey",
         "invalid_token",
     ),
     "address": (

@@ -65,7 +65,7 @@ def test_the_wait_of_a_command_has_a_bound(
     for _ in range(2):
         answer = command("audit", key=key)
     assert answer.exit_code == 1
-    assert "leaves no room for it within 2 s" in answer.stderr
+    assert "leaves no room for another request within 2 s" in answer.stderr
     environ.setenv("HOSTING_RATE_LIMIT_TIMEOUT", "soon")
     with pytest.raises(ConfigurationError, match="HOSTING_RATE_LIMIT_TIMEOUT must be a number of seconds"):
         connect(ProgressLine())

@@ -143,8 +143,8 @@ def test_without_a_network(command: Command) -> None:
     shown = command("doctor", HOSTING_BASE_URL="http://127.0.0.1:9/v1")
     assert shown.exit_code == 1
     found = lines(shown.output)
-    assert found["service"].startswith("problem  service       get_health: cannot reach 127.0.0.1:9")
-    assert "Next: check the base URL and the network" in found["service"]
+    assert found["service"].startswith("problem  service       cannot reach 127.0.0.1:9")
+    assert "Next: check the base URL (HOSTING_BASE_URL) and the network" in found["service"]
     assert found["package"].startswith("ok ")
 
 
@@ -188,7 +188,7 @@ def test_a_revoked_key(owner: Owner, command: Command) -> None:
     assert shown.exit_code == 1
     problem = [line for line in shown.output.splitlines() if line.startswith("problem ")]
     assert len(problem) == 1
-    assert "the API key is not valid (401 invalid_token, request " in problem[0]
+    assert "the API key is not valid (401 invalid_token, get_me, request " in problem[0]
     assert (
         "Next: export HOSTING_API_KEY=…, with a key of the control panel: this one may be revoked"
         in problem[0]

@@ -165,9 +165,7 @@ def test_a_server_that_cannot_be_read_is_not_taken_for_absent(command: Command, 
     owner.control("POST", "/faults", damaged)
     answer = command("renewals")
     assert answer.exit_code == 1
-    assert (
-        "warning: servers were not read: list_servers: item 20001 of the list could not be" in answer.stderr
-    )
+    assert "warning: servers were not read: item 20001 of the list could not be" in answer.stderr
     assert len(owner.living_ids) == 2
 
 

@@ -133,7 +133,7 @@ def test_after_a_top_up_a_purchase_refused_for_lack_of_money_works_once(
     desired = case.desired(harness, case.make(harness))
     set_balance(harness, "0.50")
     for _ in range(3):
-        with pytest.raises(InsufficientFunds, match="top up the balance and run again"):
+        with pytest.raises(InsufficientFunds, match="top up the balance, then run the same command again"):
             do(harness, case.kind, desired)
     set_balance(harness, "100.00")
     assert do(harness, case.kind, desired).changed

@@ -4,6 +4,7 @@ import pytest
 
 from pulumi_hosting.api.error_codes import CODES, KEY_REFUSED
 from pulumi_hosting.client.exceptions import ApiError, TransportError
+from pulumi_hosting.client.words import PYTHON
 from pulumi_hosting.session.errors import and_then
 
 STEP = "pulumi up, which sets the rest"
@@ -12,7 +13,7 @@ STEP = "pulumi up, which sets the rest"
 @pytest.mark.parametrize("code", sorted(KEY_REFUSED))
 def test_a_refused_key_comes_first(code: str) -> None:
     error = ApiError(status=CODES[code].status, code=code, message="")
-    assert and_then(error, STEP) == f"Next: {CODES[code].remedy}, then {STEP}"
+    assert and_then(error, STEP) == f"Next: {PYTHON.fill(CODES[code].remedy)}, then {STEP}"
 
 
 @pytest.mark.parametrize(

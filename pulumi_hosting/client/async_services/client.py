@@ -267,11 +267,10 @@ class AsyncClient(AsyncServices):
         """The key with which the operation is sent. Raises if it must not be sent at all."""
         if self._closed.is_set():
             raise ConfigurationError(
-                f"{row.id}: this client is closed; nothing was sent. Next: call it before close(), or make a "
-                "new AsyncClient"
+                "this client is closed; nothing was sent. Next: call before close(), or make a new AsyncClient"
             )
         if self._read_only and row.is_write:
-            raise WriteRefused(f"{row.id} would change something, and this client only reads")
+            raise WriteRefused(f"this client only reads, and {row.id} would change something")
         if self.refusal is not None:
             raise copy.copy(self.refusal)  # an error of its own for each caller: they are raised in threads
         return checked_key(row, idempotency_key, self._new_id)
@@ -304,7 +303,7 @@ class AsyncClient(AsyncServices):
                 await self.key_owner.get()
             except HostingError as error:
                 reason = error
-        return absence.judged(failure, row, self.base_url, self.words, is_known=owner.is_known, reason=reason)
+        return absence.judged(failure, row, self.base_url, is_known=owner.is_known, reason=reason)
 
     def _decided(
         self, place: "AsyncPlace", attempts: Attempts, failure: HostingError, request: HttpRequest
@@ -314,7 +313,7 @@ class AsyncClient(AsyncServices):
         if observer := self._observer(request.operation):
             observer(request, failure)
         failure = attempts.failed(failure, attempts.sent_id)
-        failure._words = self.words
+        failure._words, failure.subject = self.words, failure.subject or request.subject
         if place.is_refused(request.operation):
             self._log(request, "no room in the rate limit", attempts, attempts.sent_id)
             return failure, 0.0

@@ -284,7 +284,7 @@ class Place:
             self._limiter.take_over(lambda windows: windows.leave(*place, may_be_counted=may_be_counted))
 
     def _timed_out(self, wait: Wait) -> RateLimitTimeout:
-        bucket, step = f"the {self._bucket} rate limit of this API key leaves no room for it", ""
+        bucket, step = f"the {self._bucket} rate limit of this API key leaves no room for another request", ""
         why = (
             f"within {self._limiter.timeout:.0f} s: {_ahead(wait)} ahead, about {wait.estimate:.0f} s "
             "more to wait"
@@ -293,7 +293,7 @@ class Place:
             why = "and the clock of the service stands still, so no wait ends"
             step = "move the clock of the emulator, or give the key a higher limit"
         error = RateLimitTimeout(
-            f"{self._operation.id}: {bucket} {why}; nothing was sent",
+            f"{bucket} {why}; nothing was sent",
             step=step,
             operation=self._operation.id,
             bucket=self._bucket,

@@ -47,6 +47,10 @@ class CoreActionModule(HostingModule):
     def load(self) -> list[type[BaseModel]]:
         return [self.action.Inputs, self.action.Result]
 
+    def called(self, task: ModuleTask) -> str:
+        name = task.params.get("name")
+        return f"{self.name.partition('_')[0]} {name!r}" if name else ""
+
     def work(self, task: ModuleTask) -> Json:
         return self.act(task, task.request(self.name))
 

@@ -16,7 +16,7 @@ from .json_types import Json
 from .version import CORE, VERSION
 
 with suppress(ImportError):  # the task then says what is missing, and where
-    from pulumi_hosting.client.exceptions import CallError, HostingError
+    from pulumi_hosting.client.exceptions import ANY_REQUEST, CallError, HostingError, RateLimitTimeout
     from pulumi_hosting.client.words import Words
     from pulumi_hosting.session.errors import and_then
 
@@ -49,13 +49,14 @@ CODES = {
 def words() -> Words:
     """What advice names to the person who runs a playbook."""
     return Words(
+        again="run the playbook again",
         repeat="run the playbook again: it finds what was done, and pays nothing twice",
-        look="look whether it was, then run the playbook again",
         read="ansible-playbook --check",
         apply="ansible-playbook",
         read_and_apply="ansible-playbook",
         remove="a task with state: absent",
-        base_url="HOSTING_BASE_URL, or the option base_url",
+        api_key="HOSTING_API_KEY or the option api_key",
+        base_url="HOSTING_BASE_URL or the option base_url",
         rate_limit_timeout="rate_limit_timeout",
         reset="hosting.cloud.server_password with id: {id} and password_file",
         renew="hosting.cloud.{kind}_renew with id: {id} and until: {until}",
@@ -65,8 +66,13 @@ def words() -> Words:
     )
 
 
-def failed(error: Exception, task: ModuleTask | None = None) -> Json:
-    """The failure that an error is; with what the ``task`` had done before it."""
+def failed(error: Exception, task: ModuleTask | None = None, called: str = "") -> Json:
+    """The failure that an error is; with what the ``task`` had done before it. ``called``: its object."""
+    if isinstance(error, HostingError):
+        error._words = words()
+        # What was refused here says itself what it is about, unless it was the arguments of a call.
+        if called and (isinstance(error, CallError | RateLimitTimeout) or error.subject == ANY_REQUEST):
+            error.subject = called
     failure = failure_of(error) if isinstance(error, HostingError) else _defect(error)
     return failure if task is None else _with_what_was_done(task, failure, error)
 
@@ -93,7 +99,7 @@ def _with_what_was_done(task: ModuleTask, failure: Json, error: Exception) -> Js
     # After an error of the service the next run does the rest. Our own errors say themselves what to do next.
     rest = failure["msg"]
     if isinstance(error, CallError):
-        step = "run the playbook again, which sets the rest"
+        step, error.subject = f"{words().again}, which sets the rest", ""
         rest = f"{error.summary.rstrip('.')}. {and_then(error, step)}"
     return {**known, **failure, "changed": True, "msg": " ".join(f"{what}; {rest}".split())}
 

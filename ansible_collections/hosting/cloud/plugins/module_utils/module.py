@@ -67,7 +67,7 @@ class HostingModule(ABC):
         try:
             result = unusable() or self.work(task)
         except Exception as error:  # noqa: BLE001  # nothing catches it after us, and a traceback may show secrets
-            result = failed(error, task)
+            result = failed(error, task, self.called(task))
         if "failure" not in result or result.get("charge"):
             task.was_reported()
         if task.check_mode:
@@ -76,6 +76,10 @@ class HostingModule(ABC):
             return with_amounts(settle_charge(task, result))
         except Exception as error:  # noqa: BLE001  # the same
             return {**result, **failed(error)}
+
+    def called(self, task: ModuleTask) -> str:
+        """What a message calls the task's object; empty if it has no name of its own."""
+        return ""
 
     def declared_servers(self, task: ModuleTask) -> list[list[str | None]]:
         """Id and name of each server that the task declares; None where it does not say it."""

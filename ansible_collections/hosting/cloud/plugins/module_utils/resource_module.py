@@ -152,6 +152,9 @@ class ResourceModule(HostingModule):
 
     # --- what differs from one resource to another
 
+    def called(self, task: ModuleTask) -> str:
+        return self.resource.called(task.params) if task.params.get("name") else ""
+
     def identity(self, task: ModuleTask, desired: Values) -> str:
         """What names the object among those of its kind."""
         return str(task.params.get("name") or "")

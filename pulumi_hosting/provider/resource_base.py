@@ -15,22 +15,11 @@ import pulumi
 from pulumi.dynamic import Resource
 
 from pulumi_hosting.provider import declaration_mistakes as mistakes
-from pulumi_hosting.provider import final_options
+from pulumi_hosting.provider import final_options, names
 from pulumi_hosting.provider.dynamic import PROVIDERS, timeouts_of
 from pulumi_hosting.provider.final_options import mocked
 from pulumi_hosting.provider.interruption import explain_interrupts
-from pulumi_hosting.provider.names import (
-    IDENTITY,
-    NAME,
-    ORGANIZATION,
-    TIMEOUTS,
-    PropertyValues,
-    Props,
-    camel,
-    class_of,
-    dynamic_token,
-    token,
-)
+from pulumi_hosting.provider.names import PropertyValues, Props, camel, class_of, token
 from pulumi_hosting.provider.version import version
 
 _Form = tuple[Callable[[str, Props, pulumi.ResourceOptions], None], pulumi.ResourceOptions, Mapping[str, str]]
@@ -233,7 +222,7 @@ class Dynamic(Declaration, Resource):
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(module=NAME, name=class_of(cls._kind), **options)
+        super().__init_subclass__(module=names.NAME, name=class_of(cls._kind), **options)
 
     def _form(self, resource_name: str, opts: pulumi.ResourceOptions) -> _Form:
         ours = pulumi.ResourceOptions(
@@ -242,8 +231,8 @@ class Dynamic(Declaration, Resource):
         )
         timeouts = self._timeouts(resource_name, opts)
         if mocked():  # a unit test sees the program's own inputs, and no others
-            return partial(pulumi.CustomResource.__init__, self, dynamic_token(self._kind)), ours, {}
-        beside = {IDENTITY: _identity(self._kind, resource_name, opts), **_organization(), **timeouts}
+            return partial(pulumi.CustomResource.__init__, self, names.dynamic_token(self._kind)), ours, {}
+        beside = {names.IDENTITY: _identity(self._kind, resource_name, opts), **_organization(), **timeouts}
         return partial(Resource.__init__, self, PROVIDERS[self._kind]()), ours, beside
 
     def _timeouts(self, resource_name: str, opts: pulumi.ResourceOptions) -> Props:
@@ -252,7 +241,7 @@ class Dynamic(Declaration, Resource):
         except ValueError as error:
             self._refuse(resource_name, f"custom_timeouts: {error}")
             return {}
-        return {TIMEOUTS: found} if found else {}
+        return {names.TIMEOUTS: found} if found else {}
 
 
 class Native(Declaration, pulumi.CustomResource):
@@ -263,7 +252,7 @@ class Native(Declaration, pulumi.CustomResource):
         ours = pulumi.ResourceOptions(
             version=version(),
             additional_secret_outputs=[*self._secrets],
-            aliases=[pulumi.Alias(type_=dynamic_token(self._kind))],
+            aliases=[pulumi.Alias(type_=names.dynamic_token(self._kind))],
         )
         register = partial(pulumi.CustomResource.__init__, self, token(class_of(self._kind)))
         return register, ours, {} if mocked() else _organization()
@@ -335,7 +324,9 @@ class Provider(pulumi.ProviderResource):
             "store": None if store is None else pulumi.Output.secret(store),
             "rateLimitTimeout": rate_limit_timeout,
         }
-        super().__init__(NAME, resource_name, props, _merged(pulumi.ResourceOptions(version=version()), opts))
+        super().__init__(
+            names.NAME, resource_name, props, _merged(pulumi.ResourceOptions(version=version()), opts)
+        )
 
 
 # --- parts -------------------------------------------------------------------------------------------------
@@ -375,7 +366,7 @@ def _organization() -> dict[str, str]:
     ``organization``.
     """
     name = pulumi.get_organization()
-    return {} if name in ("", "organization") else {ORGANIZATION: name}
+    return {} if name in ("", "organization") else {names.ORGANIZATION: name}
 
 
 def _identity(kind: str, resource_name: str, opts: pulumi.ResourceOptions | None) -> str:

@@ -1,5 +1,5 @@
-"""What dynamic and native resource classes have in common, and what each adds. The classes themselves are
-generated.
+"""What dynamic and native resource classes have in common, and what each adds, and what registers a
+provider. The classes themselves are generated.
 
 A class has its resource's fields in Python's names; Pulumi's wire has them in camelCase, so that a stack of
 one form fits the other.
@@ -9,7 +9,7 @@ import inspect
 import re
 from collections.abc import Callable, Collection, Mapping
 from functools import partial, wraps
-from typing import Any, ClassVar, Literal, ParamSpec, Self, get_origin, get_overloads, overload
+from typing import Any, ClassVar, ParamSpec, Self, get_overloads, overload
 
 import pulumi
 from pulumi.dynamic import Resource
@@ -34,11 +34,6 @@ class _Field(str):
     """
 
     __slots__ = ()
-
-
-def _is_output(hint: Any) -> bool:
-    origin: Any = get_origin(hint)
-    return origin is pulumi.Output
 
 
 class Declaration:
@@ -75,7 +70,7 @@ class Declaration:
             for base in reversed(cls.__mro__)
             if issubclass(base, Declaration)
             for name, hint in inspect.get_annotations(base).items()
-            if _is_output(hint)
+            if getattr(hint, "__origin__", None) is pulumi.Output
         }
         cls.__annotations__ = {**inspect.get_annotations(cls), **outputs}
         for name in outputs:
@@ -261,7 +256,7 @@ class Native(Declaration, pulumi.CustomResource):
 P = ParamSpec("P")
 
 
-def _names_checked(init: Callable[P, None]) -> Callable[P, None]:
+def names_checked(init: Callable[P, None]) -> Callable[P, None]:
     """A constructor that refuses a wrong argument with one line, as those of the resources do."""
     parameters = inspect.signature(init).parameters.values()
     valid = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
@@ -278,55 +273,12 @@ def _names_checked(init: Callable[P, None]) -> Callable[P, None]:
     return checked
 
 
-class Provider(pulumi.ProviderResource):
-    """An account, for ``opts=pulumi.ResourceOptions(provider=…)``; without one, the stack's configuration
-    says which is meant.
-
-    :param resource_name: Name in the stack.
-    :param api_key: API key, ``vk_live_…`` or ``vk_test_…``. Always a secret.
-    :param base_url: Address of the API, https, ending in ``/v1``.
-    :param mode: ``live`` or ``test``: change nothing with an API key of the other mode.
-    :param max_charge: Order nothing that would make the charges of one run exceed this sum, in the account's
-    currency.
-    :param budget: What a calendar month may cost, such as ``100.00/month``.
-    :param scope: A part of the identity of every resource, for stacks of one name on one account.
-    :param strict: Refuse what is otherwise only warned of: previews that cannot reach the API, takeovers
-    without a scope.
-    :param store: The store that several machines share, ``redis://…`` or ``rediss://…``. Always a secret.
-    :param rate_limit_timeout: Seconds that a request may wait for the rate limit of the key; default 600.
-    """
-
-    @_names_checked
-    def __init__(
-        self,
-        resource_name: str,
-        *,
-        api_key: pulumi.Input[str] | None = None,
-        base_url: pulumi.Input[str] | None = None,
-        mode: pulumi.Input[Literal["live", "test"]] | None = None,
-        max_charge: pulumi.Input[str | int | float] | None = None,
-        budget: pulumi.Input[str] | None = None,
-        scope: pulumi.Input[str] | None = None,
-        strict: pulumi.Input[bool] | None = None,
-        store: pulumi.Input[str] | None = None,
-        rate_limit_timeout: pulumi.Input[float] | None = None,
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        mistakes.declared("Provider", resource_name)
-        props: Props = {
-            "apiKey": None if api_key is None else pulumi.Output.secret(api_key),
-            "baseUrl": base_url,
-            "mode": mode,
-            "maxCharge": None if max_charge is None else pulumi.Output.from_input(max_charge).apply(str),
-            "budget": budget,
-            "scope": scope,
-            "strict": strict,
-            "store": None if store is None else pulumi.Output.secret(store),
-            "rateLimitTimeout": rate_limit_timeout,
-        }
-        super().__init__(
-            names.NAME, resource_name, props, _merged(pulumi.ResourceOptions(version=version()), opts)
-        )
+def registration_of(
+    resource_name: str, settings: Props, opts: pulumi.ResourceOptions | None
+) -> tuple[str, str, Props, pulumi.ResourceOptions]:
+    """What the SDK is given for a ``Provider`` with these settings."""
+    mistakes.declared("Provider", resource_name)
+    return names.NAME, resource_name, settings, _merged(pulumi.ResourceOptions(version=version()), opts)
 
 
 # --- parts -------------------------------------------------------------------------------------------------

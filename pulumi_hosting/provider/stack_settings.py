@@ -17,12 +17,14 @@ from pulumi_hosting.provider.names import PropertyValues, Props
 
 
 class Setting(NamedTuple):
-    """``variable``: of the environment, which comes first; ``kind``: its type in the package schema."""
+    """``variable``: of the environment, which comes first; ``kind``: its type in the package schema;
+    ``hint``: its type in Python, if that says more. One of several types is sent as text."""
 
     variable: str
     kind: str
     description: str
     secret: bool = False
+    hint: str = ""
 
 
 STACK_SETTINGS: Mapping[str, Setting] = {
@@ -31,13 +33,17 @@ STACK_SETTINGS: Mapping[str, Setting] = {
     ),
     "baseUrl": Setting("HOSTING_BASE_URL", "string", "Address of the API, https, ending in `/v1`."),
     "mode": Setting(
-        "HOSTING_MODE", "string", "`live` or `test`: change nothing with an API key of the other mode."
+        "HOSTING_MODE",
+        "string",
+        "`live` or `test`: change nothing with an API key of the other mode.",
+        hint="Literal['live', 'test']",
     ),
     "maxCharge": Setting(
         "HOSTING_MAX_CHARGE",
         "string",
         "Order nothing that would make the charges of one run exceed this sum, a decimal in the account's "
         "currency.",
+        hint="str | int | float",
     ),
     "budget": Setting(
         "HOSTING_BUDGET",

@@ -15,10 +15,6 @@ AWAITED = "run again: it is waited for until seven days after its order, and not
 """The next step after a wait for a purchase. The service remembers keys for as long."""
 
 
-Reason = Literal["later run", "another's", "object", "elsewhere"]
-"""Why an object is not ours: see :class:`NotOurs`."""
-
-
 class LimitExceeded(ResourceError):
     """A charge would go beyond the limit of the run, or cannot be compared with it. Nothing was ordered."""
 
@@ -57,7 +53,13 @@ class NotOurs(ResourceError):
       recorded one, or ``elsewhere``: the recorded one is gone, and what is there has another id.
     """
 
-    def __init__(self, id: str, tag: str | None, reason: Reason, message: str) -> None:
+    def __init__(
+        self,
+        id: str,
+        tag: str | None,
+        reason: Literal["later run", "another's", "object", "elsewhere"],
+        message: str,
+    ) -> None:
         self.id, self.tag, self.reason = id, tag, reason
         super().__init__(message)
 

@@ -9,14 +9,10 @@ from pydantic import BaseModel
 
 from generate.render import formatted, render
 from pulumi_hosting.client import exceptions
+from pulumi_hosting.provider.conversion import snake
 from pulumi_hosting.provider.names import class_of
-from pulumi_hosting.provider.resource_shape import (
-    inputs_of,
-    outputs_of,
-    secrets_of,
-    summary_of,
-    title_of,
-)
+from pulumi_hosting.provider.resource_shape import inputs_of, outputs_of, secrets_of, summary_of, title_of
+from pulumi_hosting.provider.stack_settings import STACK_SETTINGS, Setting
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.base import AnyResource
 from pulumi_hosting.schema.fields import Field, Type, fields, nested, type_name
@@ -46,6 +42,7 @@ TEMPLATES = {
     f"{FOLDER}/native_lookups.py": "lookups.py.j2",
     f"{FOLDER}/native_lookups.pyi": "lookups.pyi.j2",
     f"{FOLDER}/native_resources.py": "resources.py.j2",
+    f"{FOLDER}/provider.py": "provider.py.j2",
     f"{FOLDER}/results/__init__.py": "results/__init__.py.j2",
 }
 
@@ -73,6 +70,8 @@ def files() -> Mapping[str, str]:
         "parameters": _parameters,
         "plain": _plain,
         "parameter_docs": _parameter_docs,
+        "provider_docs": _provider_docs,
+        "snake": snake,
         "prose": lambda model: model.__dict__.get("__doc__") or "",
         "secrets": lambda resource: tuple(sorted(secrets_of(resource))),
         "summary": lambda resource: summary_of(resource, str),
@@ -86,6 +85,8 @@ def files() -> Mapping[str, str]:
         "lookups": list(LOOKUPS.values()),
         "models": nested(types),
         "resources": list(RESOURCES.values()),
+        "plain": PLAIN,
+        "settings": STACK_SETTINGS,
     }
     texts = {
         name: render(f"sdk/{template}", filters, native="native" in name, **values)
@@ -112,6 +113,17 @@ def _errors(module: ModuleType) -> list[str]:
         name
         for name, value in vars(module).items()
         if isinstance(value, type) and issubclass(value, exceptions.HostingError)
+    )
+
+
+def _provider_docs(settings: Mapping[str, Setting]) -> str:
+    """What each setting of a provider means, for editors."""
+    lines = [":param resource_name: Name in the stack."]
+    for name, setting in settings.items():
+        lines.append(f":param {snake(name)}: {setting.description}{' Always a secret.' * setting.secret}")
+    return (
+        "An account, for ``opts=pulumi.ResourceOptions(provider=…)``; without one, the stack's configuration "
+        "says which is meant.\n\n" + "\n".join(lines)
     )
 
 

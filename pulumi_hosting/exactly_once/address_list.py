@@ -97,10 +97,7 @@ def everywhere(request: Request, server_id: str | None) -> Iterator[tuple[str, m
 
 def pick(found: list[m.Ip] | None, wanted: str) -> m.Ip | None:
     """The one of ``found`` with this number or this address."""
-    for ip in found or ():
-        if wanted in (str(ip.id), plain_address(ip.address)):
-            return ip
-    return None
+    return next((ip for ip in found or () if wanted in (str(ip.id), plain_address(ip.address))), None)
 
 
 def find(

@@ -374,11 +374,8 @@ class AddressPurchase(Purchase[m.IpAdded, address_list.Purchased]):
             if not addresses.missing or (wait.over and addresses.missing <= self.attempt):
                 return addresses
             if wait.over:
-                invoice = (
-                    f"invoice {addresses.invoices[-1].id}"
-                    if addresses.invoices
-                    else "no invoice of it is known"
-                )
+                paid = addresses.invoices
+                invoice = f"invoice {paid[-1].id}" if paid else "no invoice of it is known"
                 raise ResourceError(
                     f"server {self.server_id} counts {addresses.bought} bought addresses and shows "
                     f"{len(addresses.extra)} ({invoice}); nothing was bought. Next: run again later, or set "

@@ -47,14 +47,8 @@ def became_of(request: Request, name: str, ordered_at: datetime | None) -> Verdi
     newest = max(rows, key=lambda row: row.id, default=None)
     began = ordered_at or (newest.created_at if newest else None)
     paid = _newest_payment(request, name, rows, began)
-    return judge(
-        Evidence(
-            is_there=any(row.status not in _PENDING for row in alive),
-            status=newest.status if newest else None,
-            payment=paid,
-            age=request.age_of(began),
-        )
-    )
+    is_there, status = any(row.status not in _PENDING for row in alive), newest.status if newest else None
+    return judge(Evidence(is_there, status, paid, request.age_of(began)))
 
 
 def _newest_payment(

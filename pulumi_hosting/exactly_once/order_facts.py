@@ -144,10 +144,8 @@ def pending_order(request: Request, name: str) -> m.Order | None:
 def late_order(request: Request, name: str) -> m.Order | None:
     """An order of this name that the account shows as under way though it is older than the memory for keys:
     whether its server still comes is not known here."""
-    for order in _orders_of(request, name):
-        if order.is_pending and has_ended(request, order):
-            return order
-    return None
+    late = (order for order in _orders_of(request, name) if order.is_pending and has_ended(request, order))
+    return next(late, None)
 
 
 def refuse_late_order(request: Request, name: str, attempt: int) -> None:

@@ -35,6 +35,9 @@ Facts = Mapping[str, str | None]
 """What tells an object from every other one, by name of the fact; None: not known, and not compared."""
 
 
+Intent = Literal["changed", "deleted"]
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """Whether an object may be changed or deleted.
@@ -113,12 +116,7 @@ def must_be_the_recorded_one(title: str, id: str, recorded: Facts, shown: Facts,
 
 
 def must_be_own(
-    request: Request,
-    compared: Comparison,
-    title: str,
-    id: str,
-    tag: str | None,
-    intent: Literal["changed", "deleted"],
+    request: Request, compared: Comparison, title: str, id: str, tag: str | None, intent: Intent
 ) -> None:
     """Raise ``NotOurs`` if the object must not be changed or deleted; warn if its tag is missing. ``tag``:
     the one on the account."""

@@ -79,14 +79,8 @@ def _payment(client: Client, invoice: m.Invoice) -> Payment:
         with suppress(ApiError):
             if since is not None:
                 paid, returned = movements(client, since - CLOCKS_DIFFER).get(invoice.id, (paid, paid))
-    return Payment(
-        invoice.id,
-        invoice.status,
-        paid,
-        returned,
-        invoice.currency,
-        invoice.paid_at or (invoice.created_at if was_paid else None),
-    )
+    at = invoice.paid_at or (invoice.created_at if was_paid else None)
+    return Payment(invoice.id, invoice.status, paid, returned, invoice.currency, at)
 
 
 def movements(client: Client, since: datetime) -> dict[int, tuple[Decimal, Decimal]]:

@@ -145,11 +145,8 @@ class ServerOrder(Purchase[m.ServerCreated | m.Order, Ordered]):
             return Ordered(own, found=True, reason=server_search.TAGGED)
         if not same_name or self.attempt > 0 or request.client.is_test_key:
             return None
-        proven = (
-            self._proven()
-            if any(server_search.may_be_proven(request, server) for server in same_name)
-            else None
-        )
+        may_be = any(server_search.may_be_proven(request, server) for server in same_name)
+        proven = self._proven() if may_be else None
         if proven is None:
             raise server_search.name_conflict(request, same_name[0], self.attempt)
         if proven.server is not None and not is_ours:

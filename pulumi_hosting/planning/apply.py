@@ -24,6 +24,8 @@ from pulumi_hosting.session.errors import NoSuchObject, ResourceConflict, Resour
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import if_renamed, name_in
 
+Save = Callable[[State], None]
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -53,7 +55,7 @@ def create(
     request: Request,
     resource: AnyResource,
     inputs: Any,
-    save: Callable[[State], None] = lambda state: None,
+    save: Save = lambda state: None,
     *,
     wait: bool = True,
 ) -> Any:
@@ -67,12 +69,7 @@ def create(
 
 
 def _created(
-    request: Request,
-    resource: AnyResource,
-    inputs: Any,
-    made: State,
-    save: Callable[[State], None],
-    wait: bool,
+    request: Request, resource: AnyResource, inputs: Any, made: State, save: Save, wait: bool
 ) -> Any:
     """The state of a new object: saved, and waited for with ``wait``."""
     state = _stamped(made, request.mode)
@@ -201,7 +198,7 @@ class ApplyOptions:
     wait: bool = True
     priced: bool = False
     approve: Callable[[Cost | None], None] = lambda cost: None
-    save: Callable[[State], None] = lambda state: None
+    save: Save = lambda state: None
 
 
 def ensure(

@@ -80,7 +80,7 @@ def diff(
                 changes.append(FieldChange(field, shown, "(known after apply)", how == "replace"))
             continue
         after = news[field]
-        if _same(trait, before, after):
+        if is_same(resource, field, before, after):
             continue
         if trait.when_creating:
             if field in olds:
@@ -117,10 +117,7 @@ def diff(
 
 def is_same(resource: AnyResource, field: str, before: Any, after: Any) -> bool:
     """Whether two values of an input are one, by its trait: a key with another comment is the same key."""
-    return _same(resource.Inputs.trait(field), before, after)
-
-
-def _same(trait: Trait, before: Any, after: Any) -> bool:
+    trait: Trait = resource.Inputs.trait(field)
     if trait.unordered and isinstance(before, list) and isinstance(after, list):
         return sorted(map(str, before)) == sorted(map(str, after))
     if trait.normal is not None and isinstance(before, str) and isinstance(after, str):
@@ -153,7 +150,7 @@ def forbidden(
         )
         for field in resource.Inputs.model_fields
         if field in news and on_change(resource, field, news) == "refuse" and field in olds
-        if not _same(resource.Inputs.trait(field), olds[field], news[field])
+        if not is_same(resource, field, olds[field], news[field])
         and not (same is not None and same(field, olds, news[field]))
     }
 

@@ -79,11 +79,8 @@ def bought(resource: AnyResource, inputs: Inputs, state: State) -> str | None:
 
 def to_be_bought(resource: AnyResource, inputs: Inputs) -> str | None:
     """The same before it is bought: the service's default for what is registered is not to renew it."""
-    return (
-        _not_renewed(resource, inputs, getattr(inputs, "name", ""))
-        if isinstance(resource, Registered)
-        else None
-    )
+    is_ours = isinstance(resource, Registered)
+    return _not_renewed(resource, inputs, getattr(inputs, "name", "")) if is_ours else None
 
 
 def _not_renewed(resource: AnyResource, inputs: Inputs, name: str, paid: str = "") -> str | None:

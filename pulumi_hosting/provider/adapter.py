@@ -19,51 +19,13 @@ from pulumi_hosting.planning.check import Checked, check, check_others
 from pulumi_hosting.planning.diff import diff, refuse_forbidden, shown_inputs
 from pulumi_hosting.planning.plan import PlanOptions, plan, predict, same_as
 from pulumi_hosting.planning.resolve_names import resolved
-from pulumi_hosting.provider import keeping_paid, refusals, remarks, spending
-from pulumi_hosting.provider.conversion import (
-    UNKNOWN,
-    WireDiff,
-    declared_lately,
-    entry_stamp,
-    from_pulumi,
-    live_inputs,
-    outputs_of,
-    provider_fields,
-    recorded,
-    recorded_inputs,
-    to_pulumi,
-    wrong_wait_timeout,
-)
+from pulumi_hosting.provider import conversion, keeping_paid, names, refusals, remarks, spending
 from pulumi_hosting.provider.failures import WORDS, PartialFailure, defect
-from pulumi_hosting.provider.names import (
-    ACCOUNT,
-    DECLARED,
-    ENTRY,
-    IDENTITY,
-    MANAGED,
-    ORGANIZATION,
-    WAIT_TIMEOUT,
-    PropertyValues,
-    Props,
-    camel,
-)
+from pulumi_hosting.provider.names import PropertyValues, Props, camel
 from pulumi_hosting.provider.provider_session import SESSION, ProviderSession, print_line
 from pulumi_hosting.resources.base import AnyResource, State, plain
-from pulumi_hosting.resources.powers import (
-    Remarked,
-    Repeatable,
-    Sandboxed,
-    Validated,
-    is_provisional,
-)
-from pulumi_hosting.session.errors import (
-    NoSuchObject,
-    NotOurs,
-    OrderFailed,
-    ResourceError,
-    StillOrdered,
-    and_then,
-)
+from pulumi_hosting.resources.powers import Remarked, Repeatable, Sandboxed, Validated, is_provisional
+from pulumi_hosting.session import errors
 from pulumi_hosting.session.request import Request
 
 
@@ -91,8 +53,8 @@ class Adapter:
     def check(self, olds: PropertyValues, news: PropertyValues) -> tuple[Props, dict[str, str]]:
         """Inputs in normal form (unknown ones as they came), and field → reason for those that are wrong."""
         self.session.has_entry(olds)
-        beside, before = provider_fields(news), from_pulumi(olds)[0]
-        raw, unknown = from_pulumi(news)
+        beside, before = conversion.provider_fields(news), conversion.from_pulumi(olds)[0]
+        raw, unknown = conversion.from_pulumi(news)
         if str(raw.get("server_id")).startswith(ORDER_PREFIX):  # only the order of the server is known
             unknown |= {"server_id"}
         checked = check(self.resource, raw, unknown)
@@ -103,13 +65,15 @@ class Adapter:
                 checked = check(self.resource, {**raw, **named}, unknown)
             except HostingError as error:  # nothing can be planned of a value that is not known
                 failures = {"": str(error)}
-        failures |= wrong_wait_timeout(beside)
-        if beside.get(IDENTITY):
-            beside[IDENTITY] = self.session.identity(str(beside[IDENTITY]), beside.get(ORGANIZATION))
-            if olds.get(IDENTITY) not in (None, beside[IDENTITY]):
+        failures |= conversion.wrong_wait_timeout(beside)
+        if beside.get(names.IDENTITY):
+            beside[names.IDENTITY] = self.session.identity(
+                str(beside[names.IDENTITY]), beside.get(names.ORGANIZATION)
+            )
+            if olds.get(names.IDENTITY) not in (None, beside[names.IDENTITY]):
                 # a renamed resource keeps the identity that its object's tag is made of
-                beside |= {IDENTITY: olds[IDENTITY], DECLARED: beside[IDENTITY]}
-        props, identity = {**news, **beside}, str(beside.get(IDENTITY) or "")
+                beside |= {names.IDENTITY: olds[names.IDENTITY], names.DECLARED: beside[names.IDENTITY]}
+        props, identity = {**news, **beside}, str(beside.get(names.IDENTITY) or "")
         wanted = None if before else lambda: checked.values
         self.session.replacements.checked(self._label(props), self.resource, identity, wanted)
         if not failures:
@@ -147,7 +111,7 @@ class Adapter:
             options = PlanOptions(unreachable="warn", reach=self.session.unreachable)
             planned = plan(request, self.resource, desired, recorded=before, options=options)
         # a scope is missing; what would be taken over is not there, or not what is declared
-        except ResourceError as error:
+        except errors.ResourceError as error:
             return {"": str(error)}
         if planned.unchecked is not None:
             refusal = self._not_checked(props, planned.unchecked)
@@ -170,27 +134,27 @@ class Adapter:
             self._warn(props, line)
         return None
 
-    def diff(self, id: str, olds: PropertyValues, news: PropertyValues) -> WireDiff:
+    def diff(self, id: str, olds: PropertyValues, news: PropertyValues) -> conversion.WireDiff:
         """Compare outputs with inputs."""
         self._claim(olds, news, id)
         values, state = self._recorded(id, olds)
         unreachable = refusals.must_be_of_this_key(self.session, self.resource, state, olds)
         if unreachable is not None and (refusal := self._not_checked(olds, unreachable)):
-            raise ResourceError(refusal)
+            raise errors.ResourceError(refusal)
         if (
             state.mode == "test"
             and isinstance(self.resource, Sandboxed)
             and self.resource.has_lapsed(state, self._service_now(news))
         ):
             self.info(f"{self._name(news)}: the sandbox server {id} has expired and is made again")
-            return WireDiff(True, True, {"createdAt": "UPDATE_REPLACE"})
-        checked = check(self.resource, *from_pulumi(news))
+            return conversion.WireDiff(True, True, {"createdAt": "UPDATE_REPLACE"})
+        checked = check(self.resource, *conversion.from_pulumi(news))
         options = PlanOptions(reach=self.session.unreachable)
         planned = plan(self._request(news), self.resource, checked, state, recorded=values, options=options)
         found = planned.changes
-        identity = str(news.get(IDENTITY) or "")
+        identity = str(news.get(names.IDENTITY) or "")
         replacements, label = self.session.replacements, self._label(news)
-        replacements.compared(label, self.resource, state, olds.get(ENTRY), identity, found)
+        replacements.compared(label, self.resource, state, olds.get(names.ENTRY), identity, found)
         if found.replaces and checked.unknown:
             # it may be deleted with what it depends on, before it is checked
             replacements.checked(label, self.resource, identity, lambda: checked.values, known=False)
@@ -203,7 +167,7 @@ class Adapter:
             self.session, self._request(news), self.resource, state, planned, checked.values
         )
         changes = planned.action != "unchanged" or bool(properties)
-        return WireDiff(changes, self.resource.replacement == "free", properties)
+        return conversion.WireDiff(changes, self.resource.replacement == "free", properties)
 
     def _service_now(self, props: PropertyValues) -> datetime:
         """The service's time; this machine's where the service cannot be reached."""
@@ -211,23 +175,23 @@ class Adapter:
 
     def preview_create(self, props: PropertyValues) -> Props:
         """The outputs that are known before creating, the price among them; the others are unknown."""
-        checked, fields = check(self.resource, *from_pulumi(props)), self.resource.State.model_fields
-        known, unknown = checked.values, checked.unknown
+        checked = check(self.resource, *conversion.from_pulumi(props))
+        known, unknown, fields = checked.values, checked.unknown, self.resource.State.model_fields
         outputs: Props = {
-            **{camel(name): UNKNOWN for name in fields if name != "id"},
-            **to_pulumi(known),
-            **(to_pulumi(predict(self.resource, checked.known, None)) if checked.known else {}),
-            **{camel(name): UNKNOWN for name in unknown},
+            **{camel(name): conversion.UNKNOWN for name in fields if name != "id"},
+            **conversion.to_pulumi(known),
+            **(conversion.to_pulumi(predict(self.resource, checked.known, None)) if checked.known else {}),
+            **{camel(name): conversion.UNKNOWN for name in unknown},
             "mode": self._request(props).mode,
         }
-        cost = self.session.budget.planned(str(props.get(IDENTITY) or ""))
+        cost = self.session.budget.planned(str(props.get(names.IDENTITY) or ""))
         if cost is not None and "charged" in fields:
             outputs["charged"] = str(cost.amount)
-        return {**outputs, **provider_fields(props), MANAGED: sorted({*known, *unknown})}
+        return {**outputs, **conversion.provider_fields(props), names.MANAGED: sorted({*known, *unknown})}
 
     def preview_update(self, id: str, olds: PropertyValues, news: PropertyValues) -> Props:
         """The outputs after an update, as far as they are known before it."""
-        checked = check(self.resource, *from_pulumi(news))
+        checked = check(self.resource, *conversion.from_pulumi(news))
         values, state = self._recorded(id, olds)
         planned = plan(self._request(news), self.resource, checked, state, recorded=values)
         refuse_forbidden(self.resource, state, planned.changes)
@@ -236,11 +200,13 @@ class Adapter:
         if keeping_paid.is_planned(self.session.budget, self._request(news)):
             uncertain |= {"next_due_at", "expires_at"} & state.shown().keys()
         return {
-            **outputs_of(self.resource, state.model_copy(update=predicted).values(), checked.values),
-            **to_pulumi(checked.values),
-            **{camel(name): UNKNOWN for name in (*checked.unknown, *uncertain)},
-            **provider_fields(news),
-            MANAGED: sorted({*checked.values, *checked.unknown}),
+            **conversion.outputs_of(
+                self.resource, state.model_copy(update=predicted).values(), checked.values
+            ),
+            **conversion.to_pulumi(checked.values),
+            **{camel(name): conversion.UNKNOWN for name in (*checked.unknown, *uncertain)},
+            **conversion.provider_fields(news),
+            names.MANAGED: sorted({*checked.values, *checked.unknown}),
         }
 
     # --- doing
@@ -250,7 +216,7 @@ class Adapter:
         order, was there.
         """
         self.session.must_be_able_to_write(creating=True)
-        request, checked = self._request(props), check(self.resource, from_pulumi(props)[0])
+        request, checked = self._request(props), check(self.resource, conversion.from_pulumi(props)[0])
         if checked.failures:
             raise InvalidInput(checked.failures, self._name(props))
         inputs, budget = checked.inputs, self.session.budget
@@ -280,7 +246,7 @@ class Adapter:
             if isinstance(failed, CallError):
                 failed.subject = ""
             what = (
-                f"{failed.summary}. {and_then(failed, next_step)}"
+                f"{failed.summary}. {errors.and_then(failed, next_step)}"
                 if isinstance(failed, CallError)
                 else f"{failure.reasons[0]}; then {next_step}"
             )
@@ -290,10 +256,10 @@ class Adapter:
 
     def _created(self, state: State, props: PropertyValues, given: PropertyValues) -> Props:
         """Outputs of a new entry of the stack's state."""
-        held, identity = (self.resource.kind, state.id), str(props.get(IDENTITY) or "")
+        held, identity = (self.resource.kind, state.id), str(props.get(names.IDENTITY) or "")
         adopted = self.resource.Inputs.adopted_by(given)
         entry = self.session.replacements.created(held, identity, self._label(props), adopted)
-        return {**self._outputs(state, props, given), ENTRY: entry}
+        return {**self._outputs(state, props, given), names.ENTRY: entry}
 
     def read(
         self, id: str, olds: PropertyValues, inputs: PropertyValues | None = None
@@ -312,27 +278,29 @@ class Adapter:
             state = apply.read(request, self.resource, last)
         if state is None:
             refusals.must_be_its_account(self.session, self.resource, id, olds)
-            if MANAGED not in olds:  # an import or a lookup: "gone" would go unnoticed
-                raise NoSuchObject(
+            if names.MANAGED not in olds:  # an import or a lookup: "gone" would go unnoticed
+                raise errors.NoSuchObject(
                     f"there is no {self.resource.title} with id {clean_text(id, 80)} on this account. "
                     "Next: correct the id"
                 )
             return None
-        latest = from_pulumi(inputs or {})[0]
-        recorded = recorded_inputs(olds) or shown_inputs(self.resource, state)
-        managed, declared = declared_lately(self.resource, recorded, values, latest)
-        beside = provider_fields(olds)
-        kept = {**beside, **entry_stamp(olds), MANAGED: managed}
+        latest = conversion.from_pulumi(inputs or {})[0]
+        recorded = conversion.recorded_inputs(olds) or shown_inputs(self.resource, state)
+        managed, declared = conversion.declared_lately(self.resource, recorded, values, latest)
+        beside = conversion.provider_fields(olds)
+        kept = {**beside, **conversion.entry_stamp(olds), names.MANAGED: managed}
         if self.ids_may_change and is_provisional(self.resource, state):
-            outputs = {**outputs_of(self.resource, state.values(), declared), **kept}
+            outputs = {**conversion.outputs_of(self.resource, state.values(), declared), **kept}
             state = self._delivered(request, state, olds, outputs, inputs)
         self.session.record_mode(state.mode)
-        self.session.replacements.read(self._label(olds), self.resource, state, olds.get(ENTRY))
-        if on := olds.get(ACCOUNT) or (None if MANAGED in olds else refusals.account_of(self.session)):
-            kept[ACCOUNT] = on
+        self.session.replacements.read(self._label(olds), self.resource, state, olds.get(names.ENTRY))
+        if on := olds.get(names.ACCOUNT) or (
+            None if names.MANAGED in olds else refusals.account_of(self.session)
+        ):
+            kept[names.ACCOUNT] = on
         now = state.values()
-        live = to_pulumi(live_inputs(self.resource, now, managed, declared))
-        return state.id, {**outputs_of(self.resource, now, declared), **kept}, {**live, **beside}
+        live = conversion.to_pulumi(conversion.live_inputs(self.resource, now, managed, declared))
+        return state.id, {**conversion.outputs_of(self.resource, now, declared), **kept}, {**live, **beside}
 
     def _delivered(
         self,
@@ -355,7 +323,7 @@ class Adapter:
         refusals.must_be_its_account(self.session, self.resource, id, olds)
         self._claim(olds, news, id)
         values, state = self._recorded(id, olds)
-        checked = check(self.resource, from_pulumi(news)[0])
+        checked = check(self.resource, conversion.from_pulumi(news)[0])
         if checked.failures:
             raise InvalidInput(checked.failures, self._name(news))
         given = checked.values
@@ -373,12 +341,12 @@ class Adapter:
             request.save = done.append
             try:
                 state = apply.update(request, self.resource, state, checked.inputs, found.fields)
-            except NotOurs as error:
+            except errors.NotOurs as error:
                 raise refusals.advised(self.resource, error, olds, self.urn) from None
             except HostingError as error:
                 if (
-                    isinstance(error, NotFound | ResourceError)
-                    and not isinstance(error, OrderFailed)  # it says how the order ended
+                    isinstance(error, NotFound | errors.ResourceError)
+                    and not isinstance(error, errors.OrderFailed)  # it says how the order ended
                     and apply.read(request, self.resource, state) is None
                 ):
                     raise refusals.deleted_outside(self.resource, id) from None
@@ -386,14 +354,14 @@ class Adapter:
                     raise
                 # What was declared beside the state is recorded once it was acted on, and that is not known
                 # here.
-                outputs = {**olds, **outputs_of(self.resource, done[-1].values(), {})}
+                outputs = {**olds, **conversion.outputs_of(self.resource, done[-1].values(), {})}
                 raise self._failure(done[-1], outputs, error) from None
-        outputs = {**self._outputs(state, news, given), **entry_stamp(olds)}
+        outputs = {**self._outputs(state, news, given), **conversion.entry_stamp(olds)}
         try:
             kept = keeping_paid.renewed(self.session.budget, request, self.resource, state, given)
         except HostingError as error:
             raise self._failure(state, outputs, error) from None
-        return {**self._outputs(kept, news, given), **entry_stamp(olds)}
+        return {**self._outputs(kept, news, given), **conversion.entry_stamp(olds)}
 
     def delete(self, id: str, olds: PropertyValues) -> None:
         """Delete the object ``id``, or raise. It stays, with a line that names it and its price, only where
@@ -412,8 +380,8 @@ class Adapter:
         self.session.must_be_able_to_write()
         refusals.must_be_its_account(self.session, self.resource, id, olds)
         replacements, kind = self.session.replacements, self.resource.kind
-        if other := replacements.other((kind, id), olds.get(ENTRY)):
-            if other.replaces(olds.get(IDENTITY), self._label(olds)):
+        if other := replacements.other((kind, id), olds.get(names.ENTRY)):
+            if other.replaces(olds.get(names.IDENTITY), self._label(olds)):
                 raise refusals.not_replaced(self.resource, id, olds, self.urn, adopted=other.adopted)
             self._warn(olds, refusals.stays(self.resource, id, olds))
             return
@@ -425,11 +393,11 @@ class Adapter:
                 spending.must_be_payable(self.session.budget, request, awaited, self.resource, state, deleted)
             apply.delete(request, self.resource, state)
             replacements.deleted(self.resource, state)
-        except NotOurs as error:
-            if not replacements.is_recorded((kind, error.id), error.tag, olds.get(ENTRY)):
+        except errors.NotOurs as error:
+            if not replacements.is_recorded((kind, error.id), error.tag, olds.get(names.ENTRY)):
                 raise refusals.advised(self.resource, error, olds, self.urn) from None
             self._warn(olds, refusals.stays(self.resource, id, olds))
-        except StillOrdered as ordered:
+        except errors.StillOrdered as ordered:
             raise refusals.advised(self.resource, ordered, olds, self.urn) from None
 
     # --- parts
@@ -445,21 +413,21 @@ class Adapter:
     def _recorded(self, id: str, olds: PropertyValues) -> tuple[Props, State]:
         """What an entry records, and the state in it. Raises ``ResourceError`` for a damaged id."""
         refusals.must_be_id(self.resource, id, olds, self.urn)
-        values, state = recorded(self.resource, id, olds)
+        values, state = conversion.recorded(self.resource, id, olds)
         self.session.record_mode(state.mode)
         return values, state
 
     def _outputs(self, state: State, props: PropertyValues, given: PropertyValues) -> Props:
         return {
-            **outputs_of(self.resource, state.values(), given),
-            **provider_fields(props),
-            MANAGED: sorted(given),
-            ACCOUNT: refusals.account_of(self.session),
+            **conversion.outputs_of(self.resource, state.values(), given),
+            **conversion.provider_fields(props),
+            names.MANAGED: sorted(given),
+            names.ACCOUNT: refusals.account_of(self.session),
         }
 
     def _request(self, props: PropertyValues) -> Request:
         session, kind, warn, name = self.session, self.resource.kind, self.warn, self._name(props)
-        identity, timeout = str(props.get(IDENTITY) or ""), props.get(WAIT_TIMEOUT)
+        identity, timeout = str(props.get(names.IDENTITY) or ""), props.get(names.WAIT_TIMEOUT)
 
         def info(line: str) -> None:
             self.info(f"{name}: {line}")
@@ -485,8 +453,8 @@ class Adapter:
             return  # it is shared: no resource has it to itself
         ownership = self.session.ownership.of_kind(self.resource.kind)
         for props in (olds, news):
-            if props.get(IDENTITY):
-                ownership.add(props[IDENTITY], id, self._label(props))
+            if props.get(names.IDENTITY):
+                ownership.add(props[names.IDENTITY], id, self._label(props))
 
     def _warn(self, props: PropertyValues, line: str) -> None:
         if self.warn is None:

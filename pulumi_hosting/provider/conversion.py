@@ -10,18 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from pulumi_hosting.provider.names import (
-    DECLARED,
-    ENTRY,
-    IDENTITY,
-    MANAGED,
-    ORGANIZATION,
-    TIMEOUTS,
-    WAIT_TIMEOUT,
-    PropertyValues,
-    Props,
-    camel,
-)
+from pulumi_hosting.provider import names
+from pulumi_hosting.provider.names import PropertyValues, Props, camel
 from pulumi_hosting.resources.base import AnyResource, State
 
 UNKNOWN: Any = object()
@@ -63,7 +53,7 @@ def is_unknown(value: Any) -> bool:
 
 def wrong_wait_timeout(props: PropertyValues) -> dict[str, str]:
     """Field → reason, if the waiting time is given, known, and no seconds to wait."""
-    value = props.get(WAIT_TIMEOUT)
+    value = props.get(names.WAIT_TIMEOUT)
     if value is None or is_unknown(value) or (isinstance(value, int | float) and 0 < value <= 86400):
         return {}
     return {"wait_timeout": "must be seconds: more than 0 and at most 86400"}
@@ -74,7 +64,9 @@ def from_pulumi(props: PropertyValues) -> tuple[Props, frozenset[str]]:
     out; a user's own map keeps its keys.
     """
     mine = {
-        snake(key): value for key, value in props.items() if not key.startswith("__") and key != WAIT_TIMEOUT
+        snake(key): value
+        for key, value in props.items()
+        if not key.startswith("__") and key != names.WAIT_TIMEOUT
     }
     unknown = frozenset(name for name, value in mine.items() if is_unknown(value))
     return {name: value for name, value in mine.items() if name not in unknown and value is not None}, unknown
@@ -90,13 +82,13 @@ def to_pulumi(values: PropertyValues) -> Props:
 
 def provider_fields(props: PropertyValues) -> Props:
     """What is recorded beside the resource's own fields."""
-    kept = (IDENTITY, DECLARED, ORGANIZATION, TIMEOUTS, WAIT_TIMEOUT)
+    kept = (names.IDENTITY, names.DECLARED, names.ORGANIZATION, names.TIMEOUTS, names.WAIT_TIMEOUT)
     return {key: props[key] for key in kept if props.get(key) is not None}
 
 
 def entry_stamp(olds: PropertyValues) -> Props:
     """The stamp of an entry of the stack's state: made once, kept for ever."""
-    return {ENTRY: olds[ENTRY]} if olds.get(ENTRY) else {}
+    return {names.ENTRY: olds[names.ENTRY]} if olds.get(names.ENTRY) else {}
 
 
 def recorded(resource: AnyResource, id: str, olds: PropertyValues) -> tuple[Props, State]:
@@ -116,7 +108,7 @@ def outputs_of(resource: AnyResource, values: PropertyValues, declared: Property
 
 def recorded_inputs(olds: PropertyValues) -> list[str]:
     """The inputs that an entry records as managed; none before an import."""
-    return [name for name in olds.get(MANAGED, ()) if isinstance(name, str)]
+    return [name for name in olds.get(names.MANAGED, ()) if isinstance(name, str)]
 
 
 def declared_lately(

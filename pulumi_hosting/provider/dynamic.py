@@ -118,11 +118,7 @@ class _Provider(ResourceProvider):
         )
 
     def create(self, props: Props) -> CreateResult:
-        from pulumi_hosting.provider.failures import (
-            PartialFailure,
-            order_still_open,
-            paid_and_not_recorded,
-        )
+        from pulumi_hosting.provider.failures import PartialFailure, order_still_open, paid_and_not_recorded
         from pulumi_hosting.session.errors import WaitTimeout
 
         with self._adapter(timeout_of(props, "create")) as adapter:

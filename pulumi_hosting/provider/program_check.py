@@ -24,19 +24,11 @@ from pulumi_hosting.client.call_errors import with_next_step
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import HostingError, InvalidInput
 from pulumi_hosting.planning.check import check_others
-from pulumi_hosting.provider import lookup_tokens
+from pulumi_hosting.provider import lookup_tokens, names
 from pulumi_hosting.provider.conversion import from_pulumi, snake, wrong_wait_timeout
 from pulumi_hosting.provider.declaration_mistakes import SourceLine, program_line, watched
 from pulumi_hosting.provider.mistake import Mistake, like
-from pulumi_hosting.provider.names import (
-    NAME,
-    PropertyValues,
-    Props,
-    camel,
-    class_of,
-    dynamic_token,
-    token,
-)
+from pulumi_hosting.provider.names import PropertyValues, Props, camel, class_of, token
 from pulumi_hosting.provider.plugin.marshal import unmarshal
 from pulumi_hosting.provider.resource_base import Declaration
 from pulumi_hosting.provider.resource_shape import inputs_of
@@ -45,8 +37,8 @@ from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.schema.fields import Type, fields
 from pulumi_hosting.schema.lookups import LOOKUPS
 
-_KINDS = {name: kind for kind in RESOURCES for name in (token(class_of(kind)), dynamic_token(kind))}
-_PROVIDER = f"pulumi:providers:{NAME}"
+_KINDS = {name: kind for kind in RESOURCES for name in (token(class_of(kind)), names.dynamic_token(kind))}
+_PROVIDER = f"pulumi:providers:{names.NAME}"
 _PLAIN: PropertyValues = {"string": "1", "integer": 1, "number": 1.0, "boolean": True, "any": None}
 _ONE_LETTER = 0.9
 """How like one letter more, less or other leaves two event types."""
@@ -231,7 +223,7 @@ class _Mocks(mocks.Mocks):
         return args.resource_id or "", args.inputs
 
     def call(self, args: mocks.MockCallArgs) -> Any:
-        return _found(self._client, args.token, args.args) if args.token.startswith(f"{NAME}:") else {}
+        return _found(self._client, args.token, args.args) if args.token.startswith(f"{names.NAME}:") else {}
 
 
 def _found(client: Client, token: str, args: PropertyValues) -> Props:

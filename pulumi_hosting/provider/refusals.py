@@ -5,15 +5,8 @@ from contextlib import contextmanager
 
 from pulumi_hosting.client.exceptions import CallError, HostingError
 from pulumi_hosting.planning.plan import cannot_answer
-from pulumi_hosting.provider.names import (
-    ACCOUNT,
-    DECLARED,
-    IDENTITY,
-    NAME,
-    PropertyValues,
-    class_of,
-    dynamic_token,
-)
+from pulumi_hosting.provider import names
+from pulumi_hosting.provider.names import PropertyValues, class_of
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.resources.base import AnyResource, State
 from pulumi_hosting.resources.powers import recorded_mode
@@ -33,7 +26,7 @@ def name_of(resource: AnyResource, props: PropertyValues, urn: str | None = None
 def label_of(props: PropertyValues, urn: str | None = None) -> str:
     """What tells the declaration from the others of the program: its URN, else the identity that it declares.
     The recorded identity is that of before a rename."""
-    return str(urn or props.get(DECLARED) or props.get(IDENTITY) or "")
+    return str(urn or props.get(names.DECLARED) or props.get(names.IDENTITY) or "")
 
 
 def must_be_id(resource: AnyResource, id: str, olds: PropertyValues, urn: str | None) -> None:
@@ -61,9 +54,9 @@ def must_be_its_account(
     """Raise ``ResourceError`` if the key is another account's than the object is on: what is not found
     there may well live.
     """
-    if olds.get(ACCOUNT) not in (None, own := account_of(session)):
+    if olds.get(names.ACCOUNT) not in (None, own := account_of(session)):
         raise ResourceError(
-            f"{resource.title} {id} is on account {olds[ACCOUNT]}, and this is a key of account {own}; "
+            f"{resource.title} {id} is on account {olds[names.ACCOUNT]}, and this is a key of account {own}; "
             "nothing was done. Next: use a key of its account"
         )
 
@@ -114,7 +107,7 @@ def not_replaced(
             f"was changed. Next: {tidy} and keeps the {resource.title}"
         )
     # without a URN: a pattern that fits it alone
-    target = urn or f"**{NAME}:{class_of(resource.kind)}::{name_of(resource, olds)}"
+    target = urn or f"**{names.NAME}:{class_of(resource.kind)}::{name_of(resource, olds)}"
     return NotReplaced(
         f"{resource.title} {id} was not replaced: without a refresh the creation found it and took it over; "
         f"nothing was deleted. Next: {tidy} and keeps the {resource.title}; or, to replace it, pulumi up "
@@ -159,7 +152,7 @@ def _forget(resource: AnyResource, olds: PropertyValues, urn: str | None) -> str
     parts = label_of(olds).partition(":")[2].split("/")
     if urn is None and len(parts) == 4:
         project = parts[0].rpartition("@")[2]
-        urn = f"urn:pulumi:{parts[1]}::{project}::{dynamic_token(resource.kind)}::{parts[3]}"
+        urn = f"urn:pulumi:{parts[1]}::{project}::{names.dynamic_token(resource.kind)}::{parts[3]}"
     elif urn is None:
         return "pulumi state delete 'URN' (pulumi stack --show-urns names it)"
     return f"pulumi state delete '{urn}'"

@@ -22,6 +22,9 @@ from pulumi_hosting.planning.diff import Diff
 from pulumi_hosting.provider.names import PropertyValues
 from pulumi_hosting.resources.base import AnyResource, State
 
+Wanted = Callable[[], PropertyValues] | None
+"""The values that an object is to be made of."""
+
 
 @dataclass
 class Declaring:
@@ -36,7 +39,7 @@ class Declaring:
     resource: AnyResource
     identity: str = ""
     state: State | None = None
-    wanted: Callable[[], PropertyValues] | None = None
+    wanted: Wanted = None
     known: bool = True
     made: bool = False
     changed: frozenset[str] = frozenset()
@@ -90,13 +93,7 @@ class Replacements:
     # --- declarations and their objects
 
     def checked(
-        self,
-        label: str,
-        resource: AnyResource,
-        identity: str,
-        wanted: Callable[[], PropertyValues] | None,
-        *,
-        known: bool = True,
+        self, label: str, resource: AnyResource, identity: str, wanted: Wanted, *, known: bool = True
     ) -> None:
         """The program declares it: as a new object, of the values ``wanted``, or (None) with former inputs.
         ``known``: whether those are all its values; else it was only compared.

@@ -1,5 +1,5 @@
-"""What dynamic and native resource classes have in common, and what each adds. The classes themselves are
-generated.
+"""What dynamic and native resource classes have in common, and what each adds, and what registers a
+provider. The classes themselves are generated.
 
 A class has its resource's fields in Python's names; Pulumi's wire has them in camelCase, so that a stack of
 one form fits the other.
@@ -9,28 +9,17 @@ import inspect
 import re
 from collections.abc import Callable, Collection, Mapping
 from functools import partial, wraps
-from typing import Any, ClassVar, Literal, ParamSpec, Self, get_origin, get_overloads, overload
+from typing import Any, ClassVar, ParamSpec, Self, get_overloads, overload
 
 import pulumi
 from pulumi.dynamic import Resource
 
 from pulumi_hosting.provider import declaration_mistakes as mistakes
-from pulumi_hosting.provider import final_options
+from pulumi_hosting.provider import final_options, names
 from pulumi_hosting.provider.dynamic import PROVIDERS, timeouts_of
 from pulumi_hosting.provider.final_options import mocked
 from pulumi_hosting.provider.interruption import explain_interrupts
-from pulumi_hosting.provider.names import (
-    IDENTITY,
-    NAME,
-    ORGANIZATION,
-    TIMEOUTS,
-    PropertyValues,
-    Props,
-    camel,
-    class_of,
-    dynamic_token,
-    token,
-)
+from pulumi_hosting.provider.names import PropertyValues, Props, camel, class_of, token
 from pulumi_hosting.provider.version import version
 
 _Form = tuple[Callable[[str, Props, pulumi.ResourceOptions], None], pulumi.ResourceOptions, Mapping[str, str]]
@@ -45,11 +34,6 @@ class _Field(str):
     """
 
     __slots__ = ()
-
-
-def _is_output(hint: Any) -> bool:
-    origin: Any = get_origin(hint)
-    return origin is pulumi.Output
 
 
 class Declaration:
@@ -86,7 +70,7 @@ class Declaration:
             for base in reversed(cls.__mro__)
             if issubclass(base, Declaration)
             for name, hint in inspect.get_annotations(base).items()
-            if _is_output(hint)
+            if getattr(hint, "__origin__", None) is pulumi.Output
         }
         cls.__annotations__ = {**inspect.get_annotations(cls), **outputs}
         for name in outputs:
@@ -233,7 +217,7 @@ class Dynamic(Declaration, Resource):
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(module=NAME, name=class_of(cls._kind), **options)
+        super().__init_subclass__(module=names.NAME, name=class_of(cls._kind), **options)
 
     def _form(self, resource_name: str, opts: pulumi.ResourceOptions) -> _Form:
         ours = pulumi.ResourceOptions(
@@ -242,8 +226,8 @@ class Dynamic(Declaration, Resource):
         )
         timeouts = self._timeouts(resource_name, opts)
         if mocked():  # a unit test sees the program's own inputs, and no others
-            return partial(pulumi.CustomResource.__init__, self, dynamic_token(self._kind)), ours, {}
-        beside = {IDENTITY: _identity(self._kind, resource_name, opts), **_organization(), **timeouts}
+            return partial(pulumi.CustomResource.__init__, self, names.dynamic_token(self._kind)), ours, {}
+        beside = {names.IDENTITY: _identity(self._kind, resource_name, opts), **_organization(), **timeouts}
         return partial(Resource.__init__, self, PROVIDERS[self._kind]()), ours, beside
 
     def _timeouts(self, resource_name: str, opts: pulumi.ResourceOptions) -> Props:
@@ -252,7 +236,7 @@ class Dynamic(Declaration, Resource):
         except ValueError as error:
             self._refuse(resource_name, f"custom_timeouts: {error}")
             return {}
-        return {TIMEOUTS: found} if found else {}
+        return {names.TIMEOUTS: found} if found else {}
 
 
 class Native(Declaration, pulumi.CustomResource):
@@ -263,7 +247,7 @@ class Native(Declaration, pulumi.CustomResource):
         ours = pulumi.ResourceOptions(
             version=version(),
             additional_secret_outputs=[*self._secrets],
-            aliases=[pulumi.Alias(type_=dynamic_token(self._kind))],
+            aliases=[pulumi.Alias(type_=names.dynamic_token(self._kind))],
         )
         register = partial(pulumi.CustomResource.__init__, self, token(class_of(self._kind)))
         return register, ours, {} if mocked() else _organization()
@@ -272,7 +256,7 @@ class Native(Declaration, pulumi.CustomResource):
 P = ParamSpec("P")
 
 
-def _names_checked(init: Callable[P, None]) -> Callable[P, None]:
+def names_checked(init: Callable[P, None]) -> Callable[P, None]:
     """A constructor that refuses a wrong argument with one line, as those of the resources do."""
     parameters = inspect.signature(init).parameters.values()
     valid = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
@@ -289,53 +273,12 @@ def _names_checked(init: Callable[P, None]) -> Callable[P, None]:
     return checked
 
 
-class Provider(pulumi.ProviderResource):
-    """An account, for ``opts=pulumi.ResourceOptions(provider=…)``; without one, the stack's configuration
-    says which is meant.
-
-    :param resource_name: Name in the stack.
-    :param api_key: API key, ``vk_live_…`` or ``vk_test_…``. Always a secret.
-    :param base_url: Address of the API, https, ending in ``/v1``.
-    :param mode: ``live`` or ``test``: change nothing with an API key of the other mode.
-    :param max_charge: Order nothing that would make the charges of one run exceed this sum, in the account's
-    currency.
-    :param budget: What a calendar month may cost, such as ``100.00/month``.
-    :param scope: A part of the identity of every resource, for stacks of one name on one account.
-    :param strict: Refuse what is otherwise only warned of: previews that cannot reach the API, takeovers
-    without a scope.
-    :param store: The store that several machines share, ``redis://…`` or ``rediss://…``. Always a secret.
-    :param rate_limit_timeout: Seconds that a request may wait for the rate limit of the key; default 600.
-    """
-
-    @_names_checked
-    def __init__(
-        self,
-        resource_name: str,
-        *,
-        api_key: pulumi.Input[str] | None = None,
-        base_url: pulumi.Input[str] | None = None,
-        mode: pulumi.Input[Literal["live", "test"]] | None = None,
-        max_charge: pulumi.Input[str | int | float] | None = None,
-        budget: pulumi.Input[str] | None = None,
-        scope: pulumi.Input[str] | None = None,
-        strict: pulumi.Input[bool] | None = None,
-        store: pulumi.Input[str] | None = None,
-        rate_limit_timeout: pulumi.Input[float] | None = None,
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        mistakes.declared("Provider", resource_name)
-        props: Props = {
-            "apiKey": None if api_key is None else pulumi.Output.secret(api_key),
-            "baseUrl": base_url,
-            "mode": mode,
-            "maxCharge": None if max_charge is None else pulumi.Output.from_input(max_charge).apply(str),
-            "budget": budget,
-            "scope": scope,
-            "strict": strict,
-            "store": None if store is None else pulumi.Output.secret(store),
-            "rateLimitTimeout": rate_limit_timeout,
-        }
-        super().__init__(NAME, resource_name, props, _merged(pulumi.ResourceOptions(version=version()), opts))
+def registration_of(
+    resource_name: str, settings: Props, opts: pulumi.ResourceOptions | None
+) -> tuple[str, str, Props, pulumi.ResourceOptions]:
+    """What the SDK is given for a ``Provider`` with these settings."""
+    mistakes.declared("Provider", resource_name)
+    return names.NAME, resource_name, settings, _merged(pulumi.ResourceOptions(version=version()), opts)
 
 
 # --- parts -------------------------------------------------------------------------------------------------
@@ -375,7 +318,7 @@ def _organization() -> dict[str, str]:
     ``organization``.
     """
     name = pulumi.get_organization()
-    return {} if name in ("", "organization") else {ORGANIZATION: name}
+    return {} if name in ("", "organization") else {names.ORGANIZATION: name}
 
 
 def _identity(kind: str, resource_name: str, opts: pulumi.ResourceOptions | None) -> str:

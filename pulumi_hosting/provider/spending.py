@@ -1,6 +1,5 @@
 """What a resource's creation may charge in this run: shown in the preview, checked again before the order."""
 
-from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -100,7 +99,7 @@ def must_be_payable(
     awaited: Declaring,
     resource: AnyResource,
     state: State,
-    deleted: Sequence[str] = (),
+    deleted: list[str],
 ) -> None:
     """Raise ``ResourceError`` if the object is to be deleted before the ``awaited`` one takes its place,
     and that one cannot be ordered: later it would be lost. ``deleted``: what was deleted before it.

@@ -17,62 +17,51 @@ from pulumi_hosting.provider.names import PropertyValues, Props
 
 
 class Setting(NamedTuple):
-    """``variable``: of the environment, which comes first; ``kind``: its type in the package schema."""
+    """``kind``: its type in the package schema; ``hint``: its type in Python, if that says more. One of
+    several types is sent as text."""
 
-    variable: str
-    kind: str
     description: str
+    kind: str = "string"
     secret: bool = False
+    hint: str = ""
 
 
 STACK_SETTINGS: Mapping[str, Setting] = {
-    "apiKey": Setting(
-        "HOSTING_API_KEY", "string", "API key: `vk_live_…`, or `vk_test_…` for simulated writes.", secret=True
-    ),
-    "baseUrl": Setting("HOSTING_BASE_URL", "string", "Address of the API, https, ending in `/v1`."),
+    "apiKey": Setting("API key: `vk_live_…`, or `vk_test_…` for simulated writes.", secret=True),
+    "baseUrl": Setting("Address of the API, https, ending in `/v1`."),
     "mode": Setting(
-        "HOSTING_MODE", "string", "`live` or `test`: change nothing with an API key of the other mode."
+        "`live` or `test`: change nothing with an API key of the other mode.", hint="Literal['live', 'test']"
     ),
     "maxCharge": Setting(
-        "HOSTING_MAX_CHARGE",
-        "string",
         "Order nothing that would make the charges of one run exceed this sum, a decimal in the account's "
         "currency.",
+        hint="str | int | float",
     ),
     "budget": Setting(
-        "HOSTING_BUDGET",
-        "string",
         "What a calendar month may cost, such as `100.00/month`: order nothing with which the debits of the "
-        "month (UTC, less refunds) would exceed it.",
+        "month (UTC, less refunds) would exceed it."
     ),
-    "scope": Setting(
-        "HOSTING_SCOPE",
-        "string",
-        "A part of every identity: for stacks of one project and name that share an account.",
-    ),
+    "scope": Setting("A part of every identity: for stacks of one project and name that share an account."),
     "strict": Setting(
-        "HOSTING_STRICT",
-        "boolean",
         "Refuse what is otherwise only warned of: a preview that cannot reach the API, a takeover without a "
         "scope.",
+        "boolean",
     ),
     "store": Setting(
-        "HOSTING_STORE",
-        "string",
         "The store that several machines share, `redis://…` or `rediss://…`: rate limit, locks and notes. "
         "Without it, those of this machine.",
         secret=True,
     ),
     "rateLimitTimeout": Setting(
-        "HOSTING_RATE_LIMIT_TIMEOUT",
-        "number",
-        "Seconds that a request may wait for the rate limit of the key. Default 600.",
+        "Seconds that a request may wait for the rate limit of the key. Default 600.", "number"
     ),
 }
 """Of the stack or the provider."""
 
-SETTINGS: Mapping[str, str] = {name: setting.variable for name, setting in STACK_SETTINGS.items()}
-"""Setting → variable."""
+SETTINGS: Mapping[str, str] = {
+    name: "HOSTING_" + re.sub("([A-Z])", r"_\1", name).upper() for name in STACK_SETTINGS
+}
+"""Setting → variable of the environment, which comes first."""
 
 MODES = ("live", "test")
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}

@@ -172,6 +172,8 @@ class InMemory:
 Answers = Mapping[str, Sequence[Any]]
 """The objects of each list of a part."""
 Now = Callable[[], float]
+AskAgain = Callable[[str, str], Any] | None
+"""Reads one doubted object, given its list and key; None if it is gone."""
 
 
 class ReadPage(Protocol):
@@ -188,17 +190,11 @@ class AccountSnapshot:
         self._guard, self._waiting, self._single = threading.Lock(), 0, 0
 
     def get(
-        self,
-        part: str,
-        ask: Callable[[], Answers],
-        now: Now,
-        max_age: float,
-        ask_again: Callable[[str, str], Any] = lambda operation, key: None,
+        self, part: str, ask: Callable[[], Answers], now: Now, max_age: float, ask_again: AskAgain = None
     ) -> dict[str, list[Any]]:
         """The objects of a part, by list. At most ``max_age`` seconds old, or asked for after this call by
-        whoever held the right to ask; else all of it is asked for.
-
-        ``ask_again``: reads one doubted object, given its list and key; None if it is gone.
+        whoever held the right to ask; else all of it is asked for. Without ``ask_again`` what is in doubt is
+        gone.
         """
         called = now()
         kept = self._storage.load(part)
@@ -216,7 +212,7 @@ class AccountSnapshot:
                     )
                 )
             for operation, key in sorted(kept.doubted):
-                row = ask_again(operation, key)
+                row = ask_again(operation, key) if ask_again else None
                 self.apply(Change("delete" if row is None else "set", part, operation, key, row))
             return _lists(self._storage.load(part))
 
@@ -226,25 +222,16 @@ class AccountSnapshot:
         """One object as a list shows it, at most ``max_age`` seconds old; None: it must be read singly, and
         what that shows must be applied. ``at_once``: the pages that are read before anything is singly."""
 
-        def allowed(kept: Kept) -> int:
+        def is_enough(kept: Kept) -> bool:
             single = max(kept.single, self._single) + self._waiting - 1
-            return at_once if single < SINGLE_READS else _PAGES * _TIMES ** (single - SINGLE_READS)
+            allowed = at_once if single < SINGLE_READS else _PAGES * _TIMES ** (single - SINGLE_READS)
+            is_known = key in kept.rows[operation] or (operation, key) in kept.doubted
+            return is_known or kept.pages >= allowed
 
         with self._guard:
             self._waiting += 1
         try:
-            kept = self._read(
-                part,
-                operation,
-                page,
-                now,
-                max_age,
-                lambda kept: (
-                    key in kept.rows[operation]
-                    or (operation, key) in kept.doubted
-                    or kept.pages >= allowed(kept)
-                ),
-            )
+            kept = self._read(part, operation, page, now, max_age, is_enough)
         finally:
             with self._guard:
                 self._waiting -= 1

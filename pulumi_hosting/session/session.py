@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from pulumi_hosting.client.client import WALK_LIMIT, Client
-from pulumi_hosting.session.account_snapshot import Answers, ReadPage
+from pulumi_hosting.session.account_snapshot import Answers, AskAgain, ReadPage
 from pulumi_hosting.session.clock import RunClock
 from pulumi_hosting.session.ownership import Ownership
 from pulumi_hosting.session.shared_reads import Reads
@@ -66,11 +66,7 @@ class Session:
         return not known
 
     def snapshot(
-        self,
-        part: str,
-        ask: Callable[[], Answers],
-        max_age: float,
-        ask_again: Callable[[str, str], Any] = lambda operation, key: None,
+        self, part: str, ask: Callable[[], Answers], max_age: float, ask_again: AskAgain = None
     ) -> dict[str, list[Any]]:
         """A part of the snapshot of the account: see ``AccountSnapshot.get``."""
         return self.reads.snapshot.get(part, ask, self.clock.monotonic, max_age, ask_again)

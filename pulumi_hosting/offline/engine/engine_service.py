@@ -1,4 +1,4 @@
-"""The Engine service: takes the log of programs and providers, and keeps the root resource."""
+"""The Engine service: takes the log of programs and providers."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +18,6 @@ from .deployment import Deployment
 class EngineService(engine_pb2_grpc.EngineServicer):
     def __init__(self, events: Events) -> None:
         self._events = events
-        self._root = ""
         self.deployment: Deployment | None = None
         """An error that is logged fails it, once there is one."""
 
@@ -37,15 +36,6 @@ class EngineService(engine_pb2_grpc.EngineServicer):
         """
         severity = ("info#err" if is_error else "info") if package == DYNAMIC_PACKAGE else "debug"
         self._events.diagnostic(severity, line)
-
-    def GetRootResource(self, request: object, context: object) -> pb.GetRootResourceResponse:
-        return pb.GetRootResourceResponse(urn=self._root)
-
-    def SetRootResource(
-        self, request: pb.SetRootResourceRequest, context: object
-    ) -> pb.SetRootResourceResponse:
-        self._root = request.urn
-        return pb.SetRootResourceResponse()
 
     def RequirePulumiVersion(self, request: object, context: object) -> pb.RequirePulumiVersionResponse:
         return pb.RequirePulumiVersionResponse()

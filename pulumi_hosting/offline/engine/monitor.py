@@ -9,7 +9,7 @@ from typing import NoReturn, TypeVar
 
 import grpc
 from google.protobuf import empty_pb2, struct_pb2
-from pulumi.runtime.proto import alias_pb2, callback_pb2, resource_pb2_grpc
+from pulumi.runtime.proto import callback_pb2, resource_pb2_grpc
 from pulumi.runtime.proto import resource_pb2 as pb
 
 from ..errors import OfflineError, ProviderError
@@ -136,7 +136,6 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         if request.remote:
             self._refuse("components that live in a plugin")
         _inherit(request, self._requests.get(request.parent))
-        request.aliases.extend(alias_pb2.Alias(urn=urn) for urn in request.aliasURNs)
         self._transforms.apply(request, self._ancestors(request.parent))
         if any(names for _, names in request.hooks.ListFields()):
             self._refuse("resource hooks")
@@ -144,13 +143,10 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         state = registered.state
         self._requests[state.urn] = request
         self._transforms.registered(state.urn, request)
-        outputs = state.outputs if request.custom else {}
-        if not request.supportsPartialValues:
-            outputs = {key: value for key, value in outputs.items() if not contains_unknowns(value)}
         return pb.RegisterResourceResponse(
             urn=state.urn,
             id=state.id,
-            object=_answered(outputs, request),
+            object=_answered(state.outputs if request.custom else {}, request),
             result=pb.SUCCESS,
             unknown=registered.unknown,
         )

@@ -50,18 +50,14 @@ def deletions(decisions: Decisions) -> tuple[list[Step], list[list[Step]]]:
 
 def _delete(decisions: Decisions, state: ResourceState) -> Step | None:
     """How one resource of the state leaves it; None for one that stays."""
-    step: Step | None = None
     if state.delete:
-        if id(state) in decisions.pending_deletes:
-            return None
-        step = decisions.delete(state, replacing=True)
-    elif not decisions.is_done(state.urn):
-        if state.pending_replacement:
-            decisions.deleted.add(state.urn)
-            step = Step("remove-pending-replace", state, replacing=True, hidden=True)
-        else:
-            step = decisions.delete(state)
-    return step
+        return None if id(state) in decisions.pending_deletes else decisions.delete(state, replacing=True)
+    if decisions.is_done(state.urn):
+        return None
+    if not state.pending_replacement:
+        return decisions.delete(state)
+    decisions.deleted.add(state.urn)
+    return Step("remove-pending-replace", state, replacing=True, hidden=True)
 
 
 def _refuse_untargeted(decisions: Decisions, deletes: list[Step]) -> None:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import grpc
 from google.protobuf import empty_pb2, struct_pb2
@@ -34,14 +34,6 @@ CHANNEL_OPTIONS = [
     ("grpc.max_send_message_length", 400 << 20),
 ]
 _CORRUPTING = (grpc.StatusCode.INTERNAL, grpc.StatusCode.DATA_LOSS, grpc.StatusCode.UNKNOWN)
-
-
-class _AboutResource(Protocol):
-    """A request that names a resource."""
-
-    urn: str
-    name: str
-    type: str
 
 
 class ProviderClient:
@@ -73,15 +65,16 @@ class ProviderClient:
         except grpc.RpcError as error:
             raise self._translate(error, *like) from None
 
-    def _ask(self, method: str, urn: str, request: _AboutResource, *like: Properties | None) -> Any:
+    def _ask(self, method: str, urn: str, *like: Properties | None, **fields: Any) -> Any:
         """The answer to a call about a resource, which every such call names in three ways."""
-        request.urn, request.name, request.type = urn, urn_name(urn), urn_type(urn)
+        message = getattr(provider_pb2, f"{method.removesuffix('Config')}Request")
+        request = message(urn=urn, name=urn_name(urn), type=urn_type(urn), **fields)
         return self._call(method, request, urn, *like)
 
-    def _ask_if_implemented(self, method: str, urn: str, request: _AboutResource) -> Any:
+    def _ask_if_implemented(self, method: str, urn: str, **fields: Any) -> Any:
         """The answer; None from a provider without this method."""
         try:
-            return self._ask(method, urn, request)
+            return self._ask(method, urn, **fields)
         except _Refused as error:
             if error.code is not grpc.StatusCode.UNIMPLEMENTED:
                 raise
@@ -121,8 +114,7 @@ class ProviderClient:
         self._supports_preview = True
 
     def check_config(self, urn: str, olds: Properties, news: Properties) -> CheckResult:
-        request = provider_pb2.CheckRequest(olds=to_struct(olds), news=to_struct(news))
-        answer: provider_pb2.CheckResponse | None = self._ask_if_implemented("CheckConfig", urn, request)
+        answer = self._ask_if_implemented("CheckConfig", urn, olds=to_struct(olds), news=to_struct(news))
         if answer is None:
             return CheckResult(news)
         return CheckResult(mark_secrets(from_struct(answer.inputs), news), answer.failures)
@@ -130,10 +122,12 @@ class ProviderClient:
     def diff_config(
         self, urn: str, old_inputs: Properties, old_outputs: Properties, news: Properties
     ) -> ProviderDiff:
-        request = provider_pb2.DiffRequest(
-            old_inputs=to_struct(old_inputs), olds=to_struct(old_outputs), news=to_struct(news)
-        )
-        answer: provider_pb2.DiffResponse | None = self._ask_if_implemented("DiffConfig", urn, request)
+        values = {
+            "old_inputs": to_struct(old_inputs),
+            "olds": to_struct(old_outputs),
+            "news": to_struct(news),
+        }
+        answer = self._ask_if_implemented("DiffConfig", urn, **values)
         return ProviderDiff("unknown") if answer is None else _diff_from(answer)
 
     def configure(self, urn: str, id: str, inputs: Properties) -> None:
@@ -142,7 +136,9 @@ class ProviderClient:
         if not self._known:
             return
         package = package_of(urn_type(urn))
-        request = provider_pb2.ConfigureRequest(
+        answer = self._ask(
+            "Configure",
+            urn,
             id=id,
             acceptSecrets=True,
             acceptResources=True,
@@ -151,7 +147,6 @@ class ProviderClient:
             args=to_struct(inputs, WireFormat(secrets=True, resources=True)),
             variables={f"{package}:config:{key}": _config_text(value) for key, value in known.items()},
         )
-        answer: provider_pb2.ConfigureResponse = self._ask("Configure", urn, request)
         if not self._supports_preview:  # there was no handshake
             self._wire = WireFormat(secrets=answer.acceptSecrets, resources=answer.acceptResources)
             self._supports_preview = answer.supportsPreview
@@ -162,10 +157,8 @@ class ProviderClient:
         if not self._known:
             return CheckResult(news)
         wire = replace(self._wire, unknowns=preview)
-        request = provider_pb2.CheckRequest(
-            olds=to_struct(olds, replace(wire, nulls=False)), news=to_struct(news, wire), randomSeed=seed
-        )
-        answer: provider_pb2.CheckResponse = self._ask("Check", urn, request)
+        before, after = to_struct(olds, replace(wire, nulls=False)), to_struct(news, wire)
+        answer = self._ask("Check", urn, olds=before, news=after, randomSeed=seed)
         return CheckResult(self._received(answer.inputs, news, preview), answer.failures)
 
     def diff(
@@ -174,24 +167,18 @@ class ProviderClient:
         if not self._known:
             return ProviderDiff("some")
         wire = replace(self._wire, unknowns=preview)
-        request = provider_pb2.DiffRequest(
-            id=old.id,
-            old_inputs=to_struct(old.inputs, wire),
-            olds=to_struct(old.outputs, wire),
-            news=to_struct(news, wire),
-            ignoreChanges=ignore,
-        )
-        return _diff_from(self._ask("Diff", old.urn, request))
+        values = {"old_inputs": old.inputs, "olds": old.outputs, "news": news}
+        sent = {name: to_struct(value, wire) for name, value in values.items()}
+        return _diff_from(self._ask("Diff", old.urn, id=old.id, ignoreChanges=ignore, **sent))
 
     def create(self, new: ResourceState, *, preview: bool) -> ProviderResult:
         if preview and not (self._known and self._supports_preview):
             return ProviderResult("", new.inputs)
-        request = provider_pb2.CreateRequest(
-            properties=to_struct(new.inputs, replace(self._wire, unknowns=preview)),
-            timeout=new.custom_timeouts.get("create", 0),
-            preview=preview,
+        properties = to_struct(new.inputs, replace(self._wire, unknowns=preview))
+        timeout = new.custom_timeouts.get("create", 0)
+        answer = self._ask(
+            "Create", new.urn, new.inputs, properties=properties, timeout=timeout, preview=preview
         )
-        answer: provider_pb2.CreateResponse = self._ask("Create", new.urn, request, new.inputs)
         if not answer.id and not preview:
             raise ProviderError(f"plugin returned empty resource.ID from create '{new.urn}'", corrupting=True)
         return self._result(answer, new.inputs, preview=preview)
@@ -206,19 +193,21 @@ class ProviderClient:
         if not self._known:
             return ProviderResult(id, {}, {})
         wire = replace(self._wire, unknowns=False)
-        request = provider_pb2.ReadRequest(
-            id=id,
-            properties=to_struct(outputs or {}, wire),
-            inputs=None if inputs is None else to_struct(inputs, wire),
-            timeout=timeout,
-        )
-        return self._result(self._ask("Read", urn, request, outputs, inputs), outputs, inputs)
+        known = {
+            "properties": to_struct(outputs or {}, wire),
+            "inputs": None if inputs is None else to_struct(inputs, wire),
+        }
+        answer = self._ask("Read", urn, outputs, inputs, id=id, timeout=timeout, **known)
+        return self._result(answer, outputs, inputs)
 
     def update(self, old: ResourceState, new: ResourceState, *, preview: bool) -> ProviderResult:
         if preview and not (self._known and self._supports_preview):
             return ProviderResult(old.id, new.inputs)
         wire = replace(self._wire, unknowns=preview)
-        request = provider_pb2.UpdateRequest(
+        answer = self._ask(
+            "Update",
+            new.urn,
+            new.inputs,
             id=old.id,
             old_inputs=to_struct(old.inputs, wire),
             olds=to_struct(old.outputs, wire),
@@ -227,17 +216,13 @@ class ProviderClient:
             ignoreChanges=new.ignore_changes,
             preview=preview,
         )
-        return self._result(self._ask("Update", new.urn, request, new.inputs), new.inputs, preview=preview)
+        return self._result(answer, new.inputs, preview=preview)
 
     def delete(self, old: ResourceState) -> None:
         wire = replace(self._wire, unknowns=False)
-        request = provider_pb2.DeleteRequest(
-            id=old.id,
-            properties=to_struct(old.outputs, wire),
-            old_inputs=to_struct(old.inputs, wire),
-            timeout=old.custom_timeouts.get("delete", 0),
-        )
-        self._ask("Delete", old.urn, request)
+        outputs, inputs = to_struct(old.outputs, wire), to_struct(old.inputs, wire)
+        timeout = old.custom_timeouts.get("delete", 0)
+        self._ask("Delete", old.urn, id=old.id, properties=outputs, old_inputs=inputs, timeout=timeout)
 
     def invoke(self, token: str, args: Properties, *, preview: bool) -> CheckResult:
         sent = to_struct(args, replace(self._wire, unknowns=False))
@@ -288,11 +273,8 @@ def _config_text(value: object) -> str:
     return bare if isinstance(bare, str) else json.dumps(bare)
 
 
-_CHANGES: dict[int, Changes] = {
-    provider_pb2.DiffResponse.DIFF_UNKNOWN: "unknown",
-    provider_pb2.DiffResponse.DIFF_NONE: "none",
-    provider_pb2.DiffResponse.DIFF_SOME: "some",
-}
+_CHANGES: tuple[Changes, ...] = ("unknown", "none", "some")
+"""By their numbers in the protocol."""
 
 
 def _diff_from(answer: provider_pb2.DiffResponse) -> ProviderDiff:

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pulumi_hosting.installation import PACKAGE, repository
 from pulumi_hosting.provider.names import NAME, camel, class_of, dynamic_token, token
 from pulumi_hosting.provider.resource_shape import inputs_of, outputs_of, summary_of, title_of
-from pulumi_hosting.provider.stack_settings import STACK_SETTINGS
+from pulumi_hosting.provider.stack_settings import SETTINGS, STACK_SETTINGS
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.base import AnyResource
 from pulumi_hosting.schema.fields import Field, Type, description, fields, markdown, nested, type_name
@@ -74,7 +74,7 @@ def configuration() -> Spec:
             "type": setting.kind,
             **({"secret": True} if setting.secret else {}),
             "description": setting.description,
-            "defaultInfo": {"environment": [setting.variable]},
+            "defaultInfo": {"environment": [SETTINGS[name]]},
         }
         for name, setting in STACK_SETTINGS.items()
     }

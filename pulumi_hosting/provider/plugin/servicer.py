@@ -24,19 +24,10 @@ from pulumi_hosting.api.secrets import clean_text
 from pulumi_hosting.client import debug_log
 from pulumi_hosting.client.settings import API_KEY_SOURCES
 from pulumi_hosting.exactly_once import local_files
+from pulumi_hosting.provider import names
 from pulumi_hosting.provider.adapter import Adapter
 from pulumi_hosting.provider.failures import PartialFailure, StepFailed, as_user_error, check_failure, fail
-from pulumi_hosting.provider.names import (
-    IDENTITY,
-    NAME,
-    ORGANIZATION,
-    PropertyValues,
-    Props,
-    camel,
-    class_of,
-    identity_of,
-    token,
-)
+from pulumi_hosting.provider.names import PropertyValues, Props, camel, class_of, token
 from pulumi_hosting.provider.plugin.engine_log import EngineConnection, engine_address
 from pulumi_hosting.provider.plugin.install import version
 from pulumi_hosting.provider.plugin.marshal import Properties, marshal, unmarshal
@@ -56,7 +47,7 @@ def resource_of(urn: str) -> AnyResource:
     kind = _KINDS.get(type)
     if kind is None:
         fail(
-            f"there is no resource {clean_text(type, 80)} in {NAME}. Next: correct the type, one of "
+            f"there is no resource {clean_text(type, 80)} in {names.NAME}. Next: correct the type, one of "
             f"{', '.join(sorted(_KINDS))}"
         )
     return RESOURCES[kind]
@@ -83,14 +74,17 @@ class ResourceCall:
         timeout: float = 0.0,
     ) -> None:
         self.resource, self.name = resource_of(urn), urn.split("::", 3)[3]
-        organization = declared.get(ORGANIZATION)
+        organization = declared.get(names.ORGANIZATION)
         self.declared_identity = session.identity(
-            identity_of(urn, self.resource.kind), organization if isinstance(organization, str) else None
+            names.identity_of(urn, self.resource.kind),
+            organization if isinstance(organization, str) else None,
         )
-        self.identity = str((recorded or {}).get(IDENTITY) or self.declared_identity)
+        self.identity = str((recorded or {}).get(names.IDENTITY) or self.declared_identity)
         self._secrets = _always_secret(self.resource).union(*(part.secrets for part in received))
-        organizations = [part.values[ORGANIZATION] for part in received if part.values.get(ORGANIZATION)]
-        self._organization = {ORGANIZATION: organizations[-1]} if organizations else {}
+        organizations = [
+            part.values[names.ORGANIZATION] for part in received if part.values.get(names.ORGANIZATION)
+        ]
+        self._organization = {names.ORGANIZATION: organizations[-1]} if organizations else {}
         known = f"{self.name}: "  # the engine shows the name beside the line
         self.adapter = Adapter(
             self.resource,
@@ -104,7 +98,7 @@ class ResourceCall:
 
     def with_identity(self, values: PropertyValues) -> Props:
         """For the adapter."""
-        return {**values, IDENTITY: self.identity}
+        return {**values, names.IDENTITY: self.identity}
 
     def with_write_only(self, declared: PropertyValues, recorded: PropertyValues) -> Props:
         """The recorded values, with what the API never shows as it was declared last: an engine that found
@@ -318,7 +312,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         with self._call(request, context, declared=news, recorded=olds) as call:
             before = call.with_write_only(unmarshal(request.old_inputs).values, olds)
             # a replacement is ordered under the identity that is declared now
-            found = call.adapter.diff(request.id, before, {**news, IDENTITY: call.declared_identity})
+            found = call.adapter.diff(request.id, before, {**news, names.IDENTITY: call.declared_identity})
             kinds = rpc.DiffResponse
             answer = kinds(
                 changes=kinds.DIFF_SOME if found.changes else kinds.DIFF_NONE,
@@ -383,10 +377,10 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         return answer
 
     def Construct(self, request: rpc.ConstructRequest, context: Context) -> NoReturn:
-        raise NotImplementedError(f"{NAME} has no component resources")
+        raise NotImplementedError(f"{names.NAME} has no component resources")
 
     def Call(self, request: rpc.CallRequest, context: Context) -> NoReturn:
-        raise NotImplementedError(f"resources of {NAME} have no methods")
+        raise NotImplementedError(f"resources of {names.NAME} have no methods")
 
 
 def _failures(failures: Mapping[str, str]) -> list[rpc.CheckFailure]:

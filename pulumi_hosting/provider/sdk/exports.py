@@ -146,7 +146,7 @@ PACKAGE: Mapping[str, str] = {
 """The names of ``pulumi_hosting`` and their modules."""
 
 NATIVE: Mapping[str, str] = {
-    "Provider": "pulumi_hosting.provider.resource_base",
+    "Provider": "pulumi_hosting.provider.sdk.provider",
     **dict.fromkeys(RESOURCES, "pulumi_hosting.provider.sdk.native_resources"),
     **dict.fromkeys(ARGS, "pulumi_hosting.provider.sdk.args"),
     **dict.fromkeys(LOOKUPS, "pulumi_hosting.provider.sdk.native_lookups"),

@@ -19,6 +19,7 @@ import click
 from pulumi_hosting.emulator import NotStarted, Running, command_line, wait_until_ready
 from pulumi_hosting.emulator.browser_requests import allowed_name, host_name
 from pulumi_hosting.emulator.clock import Clock
+from pulumi_hosting.emulator.control.endpoint import ControlError, parsed
 from pulumi_hosting.emulator.control.switches import ServiceBody
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.formats import format_timestamp, parse_timestamp
@@ -181,9 +182,10 @@ def _behaviour(profile: Path, dialect: str | None) -> dict[str, Any]:
     """The dialect, unless an option sets it, and the behaviour variants of a profile."""
     try:
         given = json.loads(profile.read_text("utf-8"))
-        body = ServiceBody.model_validate(given | ({"dialect": dialect} if dialect else {}))
+        given |= {"dialect": dialect} if dialect else {}
+        body = parsed(ServiceBody, ServiceBody.model_validate, given)
         return {name: value for name, value in body.given().items() if name in ("dialect", "readings")}
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, ControlError) as error:
         _fail(f"cannot use the profile {profile}: {error}. Next: write it with `certify --save`")
 
 

@@ -37,7 +37,7 @@ def test_report_files_and_profile(emulator_pool: EmulatorPool, tmp_path: Path) -
     )
     report = json.loads(done.stdout)
     assert [one for one in report["results"] if one["verdict"] == "departure"] == []
-    assert (report["exit_code"], report["charged"], report["left_behind"]) == (1, "0", [])
+    assert (report["exit_code"], report["charged"], report["left_behind"]) == (1, "0.00", [])
     assert done.returncode == 1, done.stderr  # not finished: out of requests
     assert report["counts"]["ok"] > 60
     assert "--max-requests" in report["unfinished"]

@@ -162,7 +162,9 @@ def test_a_profile_is_how_the_emulator_behaves(tmp_path: Path) -> None:
     profile.write_text('{"readings": {"echo": "server"}}')
     done = rehearse(str(tmp_path), "--profile", str(profile))
     assert done.returncode == 1
-    assert done.stderr.startswith(f"pulumi-hosting emulator: cannot use the profile {profile}: readings: echo ")
+    assert done.stderr.startswith(
+        f"pulumi-hosting emulator: cannot use the profile {profile}: readings: echo "
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 from pulumi_hosting.certify import shapes as s
 from pulumi_hosting.certify.answers import HttpAnswer
-from pulumi_hosting.certify.reads import ABSENT, invoice, moment, read_invoice
+from pulumi_hosting.certify.reads import invoice, moment, read_invoice
 from pulumi_hosting.certify.sandbox import (
     PUBLIC_KEY,
     bad_links,
@@ -17,7 +17,6 @@ from pulumi_hosting.certify.sandbox import (
     detail,
     gone,
     ptr,
-    registered,
     topup_body,
     twice,
 )
@@ -441,94 +440,3 @@ def events(run: Exchanges) -> None:
     if run.hooks is None:
         raise Skip("no receiver was given (--webhook-url), or nothing was ordered")
     run.hooks.finish()
-
-
-def domain(run: Exchanges) -> None:
-    account = need_live_key(run)
-    name = run.settings.domain
-    if not name:
-        raise Skip("no name was given (--domain)")
-    tld = name.partition(".")[2]
-    zones = [zone for zone in run.get("/catalog/zones", LIVE).items if zone["tld"].strip(".") == tld]
-    if not zones:
-        raise Skip(f"the catalog has no zone {tld}")
-    price = Decimal(zones[0]["price_register"])
-    run.may_spend(price, "a registration")
-    before = account.balance
-    body = {"name": name, "years": 1, "privacy": False}
-    answer = account.call("POST", "/domains", json_body=body, step=f"domain {name}")
-    registered(run, answer, zones[0])
-    if not answer.ok:
-        return
-    run.left_behind(f"domain {name}")
-    after = account.balance
-    amount = account.charged("a registration", before, answer, after)
-    account.ledger("a registration", "debit", amount)
-    again = account.call("POST", "/domains", json_body=body, step=f"domain {name}", stored=True)
-    run.same("idempotency.replay", "a repeated registration", again.data, answer.data, again)
-    run.same("idempotency.no-second-charge", "the balance after a repetition", account.balance, after, again)
-    second = account.call("POST", "/domains", json_body=body, step=f"second domain {name}")
-    words = f"answered {second.short}, not domain_exists"
-    run.expect("domains.exists", second.is_(409, "domain_exists"), words, second)
-    availability = account.get(f"/domains/availability?name={name}")
-    run.same("domains.taken", "available", availability.body.get("available"), False, availability)
-    run.same("domains.taken", "reason", availability.body.get("reason"), "taken", availability)
-    if run.hooks is not None and answer.is_(201):
-        run.hooks.expect("domain.registered", s.DOMAIN)
-    listed = account.get("/domains?limit=100")
-    found = [entry for entry in listed.items if entry.get("name") == name]
-    run.expect("domains.list", found, "the registered domain is not listed", listed)
-    if found:
-        run.part("domains.", _one_domain, account, found[0]["id"], zones[0])
-
-
-def _one_domain(account: StagingAccount, id: int, zone: dict[str, Any]) -> None:
-    run, path = account.run, f"/domains/{id}"
-    for _ in range(60):
-        read = account.get(path)
-        if read.body.get("status") != "pending":
-            break
-        run.clock.sleep(10)
-    else:
-        raise Skip("the registration stays pending")
-    run.status("domains.read", read, 200) and run.shape("domains.shape", read.data, s.DOMAIN, read)
-    run.same("domains.defaults", "auto_renew", read.body.get("auto_renew"), False, read)
-    servers = ["ns1.certify.example.org", "ns2.certify.example.org"]
-    changed = account.call("PUT", f"{path}/nameservers", json_body={"nameservers": servers})
-    run.status("domains.nameservers", changed, 200)
-    for answer in (changed, account.get(path)):
-        now = sorted(answer.body.get("nameservers") or [])
-        run.same("domains.nameservers", "the name servers", now, servers, answer)
-    for bad in (servers[:1], [servers[0]] * 2, [f"ns{n}.certify.example.org" for n in range(5)]):
-        answer = account.call("PUT", f"{path}/nameservers", json_body={"nameservers": bad})
-        run.status("domains.nameserver-bounds", answer, 400)
-    names = ["auto_renew", *(["privacy"] if zone.get("privacy_supported") else [])]
-    for name, wanted in ((name, wanted) for wanted in (True, False) for name in names):
-        patched = account.call("PATCH", path, json_body={name: wanted})
-        run.status("domains.patch", patched, 200)
-        for answer in (patched, account.get(path)):
-            run.same("domains.patch", name, answer.body.get(name), wanted, answer)
-    for bad_years in (0, 11):
-        step = f"domain {id} {bad_years} years"
-        answer = account.call("POST", f"{path}/renew", json_body={"years": bad_years}, step=step)
-        run.status("domains.renew-bounds", answer, 400)
-    price, due = Decimal(read.body["price_renew"]), read.body.get("expires_at")
-    run.may_spend(price, "the renewal of a domain")
-    before = account.balance
-    answer = account.call("POST", f"{path}/renew", json_body={"years": 1}, step=f"domain {id} renewal")
-    if answer.is_(409, "conflict"):
-        run.reading("early_renewal", "last_day")
-        return
-    run.status("domains.renew", answer, 200, 202)
-    status = answer.body.get("status")
-    run.expect(
-        "domains.renew", status in ("renewed", "pending_sync", "pending"), f"status is {status}", answer
-    )
-    amount = account.charged("the renewal of a domain", before, answer, account.balance)
-    run.same("money.domain", "charged for a renewal", amount, price, answer)
-    if status == "renewed":
-        later = account.get(path)
-        until = later.body.get("expires_at")
-        run.expect("domains.renew", str(until) > str(due), f"expires_at was {due} and is {until}", later)
-    absent = account.call("POST", f"/domains/{ABSENT}/renew", json_body={"years": 1}, step="no domain")
-    run.status("errors.not-found", absent, 404, code="not_found")

@@ -1,6 +1,6 @@
 """The run: one part after the other, and what follows whatever happens: cleaning up."""
 
-from pulumi_hosting.certify import live, pages, reads, refused, sandbox
+from pulumi_hosting.certify import live, live_domain, pages, reads, refused, sandbox
 from pulumi_hosting.certify.report import Conformance
 from pulumi_hosting.certify.session import Exchanges, Stopped
 from pulumi_hosting.certify.settings import RunSettings
@@ -17,7 +17,7 @@ PARTS = (
     (refused.refusals, "idempotency. http."),
     (pages.paging, "pages."),
     (live.orders_and_money, "money. webhooks. events. orders. addresses."),
-    (live.domain, "domains. events.domain"),
+    (live_domain.domain, "domains. events.domain"),
     (live.events, "webhooks. events."),
     (reads.transactions, "account.transaction"),
     (pages.limits, "limits."),

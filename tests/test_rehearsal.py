@@ -153,6 +153,20 @@ class NoEngine(Engine):
         )
 
 
+def test_a_profile_is_how_the_emulator_behaves(tmp_path: Path) -> None:
+    profile = tmp_path / "profile.json"
+    profile.write_text('{"dialect": "live", "readings": {"sandbox_echo": "server"}}')
+    lines: list[str] = []
+    outcome = runner.Rehearsal(NoEngine("none", "", ()), tmp_path, lines.append, profile=profile).run()
+    assert (outcome.passed, outcome.dialect) == (True, "live")
+    profile.write_text('{"readings": {"echo": "server"}}')
+    done = rehearse(str(tmp_path), "--profile", str(profile))
+    assert done.returncode == 1
+    assert done.stderr.startswith(
+        f"pulumi-hosting emulator: cannot use the profile {profile}: readings: echo "
+    )
+
+
 @pytest.mark.parametrize(
     ("defect", "failed", "problem"),
     [
@@ -177,6 +191,7 @@ def test_the_report_of_a_defect(
         NoEngine("none", defect, ()), tmp_path, lines.append, started=lambda *step: started.append(step)
     ).run()
     report = "\n".join(lines)
+    assert "emulator: dialect spec, at" in report
     assert [number for number, _, _ in started] == [*range(1, len(started) + 1)]
     assert all(step in report for _, _, step in started)
     if defect != "unconfigured":

@@ -37,7 +37,8 @@ def run(settings: RunSettings) -> Conformance:
             session.report.unfinished = "there is no key. Next: set HOSTING_API_KEY to a test key"
             return session.report
         if why := session.unusable():
-            return Conformance(unfinished=f"{why}. Next: check the base URL and the keys")
+            words = f"{why}. Next: check the base URL and the keys"
+            return Conformance(unfinished=words, requests=session.report.requests)
         try:
             for part, areas in PARTS:
                 session.part(areas, part, session)

@@ -61,7 +61,7 @@ class Exchanges:
         self._scopes: dict[str, Any] = {}
         self.limits: dict[tuple[str, bool], int] = {}
         """Of a key and a bucket, once the settings of the key were read."""
-        self.charged = Decimal(0)
+        self.charged = Decimal("0.00")
         self.currency: str | None = None
         """That of the first amount."""
         self.sold_out: list[dict[str, Any]] = []

@@ -309,9 +309,11 @@ def recover() -> None:
 @click.option(
     "--dialect",
     type=click.Choice(["spec", "live"]),
-    default="spec",
-    show_default=True,
+    show_default="spec, or that of the profile",
     help="The emulator's dialect of the API.",
+)
+@click.option(
+    "--profile", type=_FILE, help="Rehearse on an emulator that behaves like this, of `certify --save`."
 )
 @_config_option()
 @click.option(

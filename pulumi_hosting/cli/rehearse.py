@@ -10,6 +10,7 @@ import click
 from pulumi_hosting.cli import rehearse_formats as formats
 from pulumi_hosting.cli.output import SCHEMA_VERSION, json_text, key_values
 from pulumi_hosting.cli.progress import ProgressLine
+from pulumi_hosting.emulator import NotStarted
 from pulumi_hosting.planning.budget import money_limit
 from pulumi_hosting.rehearsal import engines, runner
 from pulumi_hosting.rehearsal.playbooks import Ansible, ansible
@@ -19,7 +20,8 @@ from pulumi_hosting.reports.report import FOUND
 def run(
     directory: Path,
     engine: str,
-    dialect: str,
+    dialect: str | None,
+    profile: Path | None,
     config: tuple[str, ...],
     install_pulumi: bool,
     junit_file: Path | None,
@@ -46,9 +48,9 @@ def run(
                 chosen = engines.install() if install_pulumi else engines.choose(engine)
             line = progress.above(partial(click.echo, err=as_json or as_markdown))
             outcome = runner.Rehearsal(
-                chosen, directory, line, dialect, values, progress.step, days, amount
+                chosen, directory, line, dialect, values, progress.step, days, amount, profile
             ).run()
-    except engines.EngineError as error:
+    except (engines.EngineError, NotStarted) as error:
         raise click.ClickException(str(error)) from None
     if junit_file is not None:
         junit_file.write_text(formats.junit(outcome), encoding="utf-8")

@@ -19,7 +19,8 @@ import click
 from pulumi_hosting.emulator import NotStarted, Running, command_line, wait_until_ready
 from pulumi_hosting.emulator.browser_requests import allowed_name, host_name
 from pulumi_hosting.emulator.clock import Clock
-from pulumi_hosting.emulator.control.switches import ServiceBody, edit_service
+from pulumi_hosting.emulator.control.endpoint import ControlError, parsed
+from pulumi_hosting.emulator.control.switches import ServiceBody
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.formats import format_timestamp, parse_timestamp
 from pulumi_hosting.emulator.persistence import UnreadableStateFile, open_state
@@ -166,23 +167,25 @@ def emulator(
             from pulumi_hosting.emulator.control.account_file import preparation  # a tenth of the start
 
             options["prepare"] = preparation(account)
+        if profile is not None:
+            options |= _behaviour(profile, options["dialect"])
         state_file, store = open_state(state, time) if state is not None else (None, None)
         core = Core(clock=time, loaded=store, persistence=state_file, origin=origin, **options)
     except UnreadableStateFile as error:
         _fail(str(error))
-    if profile is not None:
-        _behave_like(core, profile, options["dialect"])
     if log:
         core.show_request = _log
     serve(core, listener, host, allow_host, tls)
 
 
-def _behave_like(core: Core, profile: Path, dialect: str | None) -> None:
-    """Set the dialect, unless an option does, and the behaviour variants of a profile."""
+def _behaviour(profile: Path, dialect: str | None) -> dict[str, Any]:
+    """The dialect, unless an option sets it, and the behaviour variants of a profile."""
     try:
         given = json.loads(profile.read_text("utf-8"))
-        edit_service(core, ServiceBody.model_validate(given | ({"dialect": dialect} if dialect else {})))
-    except (OSError, ValueError, TypeError) as error:
+        given |= {"dialect": dialect} if dialect else {}
+        body = parsed(ServiceBody, ServiceBody.model_validate, given)
+        return {name: value for name, value in body.given().items() if name in ("dialect", "readings")}
+    except (OSError, ValueError, TypeError, ControlError) as error:
         _fail(f"cannot use the profile {profile}: {error}. Next: write it with `certify --save`")
 
 

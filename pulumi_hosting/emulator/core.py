@@ -41,6 +41,7 @@ class Core:
 
     ``provisioning_delay`` and ``ip_delay`` are seconds of the emulator's clock. ``loaded`` is a store read
     from a file, ``persistence`` what saves it after every change. ``prepare`` fills every fresh account.
+    ``dialect`` and ``readings`` (behaviour variants) hold for each of them, and for a loaded store.
     ``origin`` names this core: two with the same one, seed and time answer the same bytes. One lock guards
     the store; it is never held while waiting.
     """
@@ -51,6 +52,7 @@ class Core:
         clock: Clock,
         seed: int = 0,
         dialect: str | None = None,
+        readings: Mapping[str, object] | None = None,
         provisioning_delay: float = 0.0,
         ip_delay: float = 0.0,
         routes: Mapping[str, str] | None = None,
@@ -70,6 +72,7 @@ class Core:
         # Given a line for each request that was answered, without its secrets.
         self.show_request: Callable[[str], None] | None = None
         self._dialect, self._routes, self._delays = dialect, routes, (provisioning_delay, ip_delay)
+        self._readings = readings or {}
         self._prepare, self._start = prepare, token_hex(8) if origin is None else origin
         self._snapshots: dict[str, tuple[Store, Clock]] = {}
         self._use(loaded or self._fresh(seed))
@@ -315,6 +318,7 @@ class Core:
         # Staff switches in a loaded store are kept, unless the options of this start say otherwise.
         if self._dialect is not None:
             store.service.dialect = self._dialect
+        store.service.readings = {**store.service.readings, **self._readings}
         if self._routes:
             store.service.routes = dict(self._routes)
 

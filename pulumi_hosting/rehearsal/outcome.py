@@ -91,7 +91,7 @@ class RehearsalOutcome(ReportFacts):
 
     program: str
     engine: str
-    dialect: str
+    dialect: str = "spec"
     steps: list[StepOutcome] = field(default_factory=list)
     cost: ProgramCost | None = None
     losses: list[Loss] = field(default_factory=list)

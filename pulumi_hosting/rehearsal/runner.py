@@ -56,22 +56,24 @@ class Rehearsal:
 
     - ``balance``: what the account holds at the start; None: the emulator's opening balance.
     - ``days``: play so many days after the first `up` in place of drift and repair.
+    - ``profile``: a file of `certify --save`; ``dialect``: if it is not that of the profile, or `spec`.
     """
 
     engine: Engine | Ansible
     program: Path
     report: Callable[[str], None] = print
-    dialect: str = "spec"
+    dialect: str | None = None
     config: Mapping[str, str] = field(default_factory=dict)
     started: Started = lambda number, total, title: None
     days: int | None = None
     balance: Decimal | None = None
+    profile: Path | None = None
     steps: int | None = field(default=None, init=False)
     stack: Stack | Playbook = field(init=False)
 
     def run(self) -> RehearsalOutcome:
         """Run all steps."""
-        self.outcome = RehearsalOutcome(str(self.program), str(self.engine), self.dialect)
+        self.outcome = RehearsalOutcome(str(self.program), str(self.engine))
         is_offline = self.engine.name == "offline"
         remark = " (for trying and testing; real stacks are run by pulumi)" if is_offline else ""
         self.report(f"engine: {self.engine}{remark}")
@@ -79,9 +81,10 @@ class Rehearsal:
             # An engine, a program and a provider for each step: most of their time would be imports.
             forked(),
             tempfile.TemporaryDirectory(prefix="rehearsal-") as home,
-            running(dialect=self.dialect) as emulator,
+            running(dialect=self.dialect, profile=self.profile) as emulator,
         ):
             self.control = Control(emulator.control_url)
+            self.outcome.dialect = self.control("PATCH", "/service", {})["dialect"]
             self.account = AccountCheck(self.control)
             if self.balance is not None:
                 self.control("PATCH", "/account", {"balance": f"{self.balance:.2f}"})
@@ -90,7 +93,7 @@ class Rehearsal:
             account |= dict.fromkeys(API_KEY_SOURCES, "")
             # The passphrase of a rehearsal is no secret: the long derivation of its key would guard nothing.
             environ = {**account, **plugin_environ(Path(home)), WEAK_SECRETS: "true"}
-            self.report(f"emulator: dialect {self.dialect}, at {emulator.base_url}")
+            self.report(f"emulator: dialect {self.outcome.dialect}, at {emulator.base_url}")
             # A random name: the stack's settings file is beside the program's own ones, and is removed at the
             # end.
             self.stack = self.engine.stack(

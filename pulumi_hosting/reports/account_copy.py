@@ -34,6 +34,7 @@ def run(asking: Asking, file: Path) -> Report:
             except Forbidden as error:
                 unread[section] = str(error)
     _add_what_is_not_sold(content)
+    _add_paid_periods(content)
     try:
         with file.open("x", encoding="utf-8") as opened:
             opened.write(HEAD + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=110))
@@ -58,6 +59,13 @@ def _add_what_is_not_sold(content: Entry) -> None:
                 str(row[key]).lstrip(".") if key == "tld" else row[key] for row in known
             }:
                 known.append(one)
+
+
+def _add_paid_periods(content: Entry) -> None:
+    """Those of a server's refund to its invoices."""
+    periods = {id: one for entry in content.get("servers", ()) for id, one in entry.pop("paid").items()}
+    for invoice in content.get("invoices", ()):
+        invoice |= periods.get(invoice["id"], {})
 
 
 def _columns(found: Response, names: str, **other: object) -> Entry:
@@ -143,7 +151,9 @@ def _server(request: Request, found: m.Server) -> Entry:
         ),
         "disabled": True,
     }
-    return {**columns, "ips": ips, "tariffs": tariff}
+    refund = request.client.servers.refund_quote(found.id)
+    paid = {item.invoice_id: _columns(item, "period_start period_end") for item in refund.breakdown or ()}
+    return {**columns, "ips": ips, "tariffs": tariff, "paid": paid}
 
 
 def _domain(found: m.Domain) -> Entry:

@@ -19,7 +19,7 @@ MOST = 220
 def test_report_files_and_profile(emulator_pool: EmulatorPool, tmp_path: Path) -> None:
     deployment = emulator_pool.start(dialect="live")
     control = Control(deployment.control_url)
-    control("PATCH", "/service", {"readings": {"refusals_stored": True}})
+    control("PATCH", "/service", {"readings": {"sandbox_echo": "server"}})
     key = control("POST", "/keys", {**ROOMY, "mode": "test"})["key"]
     profile, junit = tmp_path / "profile.json", tmp_path / "junit.xml"
     command = [
@@ -37,7 +37,7 @@ def test_report_files_and_profile(emulator_pool: EmulatorPool, tmp_path: Path) -
     )
     report = json.loads(done.stdout)
     assert [one for one in report["results"] if one["verdict"] == "departure"] == []
-    assert (report["exit_code"], report["charged"], report["left_behind"]) == (1, "0", [])
+    assert (report["exit_code"], report["charged"], report["left_behind"]) == (1, "0.00", [])
     assert done.returncode == 1, done.stderr  # not finished: out of requests
     assert report["counts"]["ok"] > 60
     assert "--max-requests" in report["unfinished"]
@@ -46,5 +46,7 @@ def test_report_files_and_profile(emulator_pool: EmulatorPool, tmp_path: Path) -
     assert json.loads(profile.read_text())["dialect"] == "live"
 
     with running(profile=profile) as other:
-        service = Control(other.control_url)("PATCH", "/service", {})
-    assert service["dialect"] == "live"
+        control = Control(other.control_url)
+        control("POST", "/reset", {})
+        service = control("PATCH", "/service", {})
+    assert (service["dialect"], service["readings"]["sandbox_echo"]) == ("live", "server")

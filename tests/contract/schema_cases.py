@@ -35,14 +35,15 @@ REFUSED = {
     "create_server custom_fields.*": "A body larger than 64 KB gives `413 payload_too_large`.",
     "create_ssh_key public_key": "account-level public keys injected on order and reinstall",
     "(register|transfer)_domain name": "GET /catalog/zones",
-    "renew_domain upstream_rejected": "`invalid_action`, `upstream_rejected`",
+    "(renew_domain|set_server_ip_ptr) upstream_rejected": "`invalid_action`, `upstream_rejected`",
     "(register|renew)_domain years": "`min_years`, `max_years`",
     "(create|update)_webhook events": "current event list",
     "(create|update)_webhook url": "url (https, public address, redirects not followed)",
     "set_server_ip_ptr domain": "at least two labels of letters, digits, dots, hyphens",
 }
 """By operation and code or field: why a request that the schema allows is refused, in the document's words.
-A number such as 3.0 is an integer of JSON Schema, too, and refused: it is written 3."""
+An IPv6 address has no reverse DNS. A number such as 3.0 is an integer of JSON Schema, too, and refused: it is
+written 3."""
 
 
 class Findings:

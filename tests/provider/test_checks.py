@@ -49,7 +49,7 @@ BAD: dict[str, Any] = {
     "server_id": "web",
     "address": "300.1.1.1",
     "domain": "localhost",
-    "url": "http://example.com/",
+    "url": "https://169.254.169.254/",
     "events": [],
     "description": 5.0,
     "active": "yes",

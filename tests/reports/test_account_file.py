@@ -53,6 +53,9 @@ def test_a_program_has_nothing_to_change_on_a_copy_of_its_account(
     stack.environ["HOSTING_BASE_URL"] = copy.emulator.base_url
     preview = stack.preview("--refresh", "--expect-no-changes")
     assert preview.exit_code == 0, preview.output
+    quotes = [one.client.servers.refund_quote(server) for one in (owner, copy)]
+    assert quotes[0].refundable
+    assert quotes[0].amount == quotes[1].amount
     copy.control("PATCH", f"/servers/{server}", {"name": "renamed"})
     assert stack.preview("--refresh", "--expect-no-changes").exit_code != 0
     assert copy.ledger() == []

@@ -65,12 +65,16 @@ class Conformance:
             lines += [f"  the document: {text}" for text in result.sentences]
             lines += [f"  {line}" for line in (result.request, result.answer) if line]
         if skipped := [result for result in self.results if result.verdict == NOT_CHECKED]:
-            lines += ["", "not checked:", *(f"  {result.check}: {result.detail}" for result in skipped)]
+            reasons: dict[str, list[str]] = {}
+            for result in skipped:
+                reasons.setdefault(result.detail, []).append(result.check)
+            lines += ["", "not checked:", *(f"  {why}: {', '.join(which)}" for why, which in reasons.items())]
         if self.left_behind:
             lines += ["", "left behind:", *(f"  {thing}" for thing in self.left_behind)]
         if self.unfinished:
             lines += ["", f"not finished: {self.unfinished}"]
-        counts = ", ".join(f"{self.counts.get(name, 0)} {name}" for name in (OK, DEPARTURE, NOT_CHECKED))
+        words = {OK: OK, DEPARTURE: "departures", NOT_CHECKED: NOT_CHECKED}
+        counts = ", ".join(f"{self.counts.get(name, 0)} {word}" for name, word in words.items())
         return "\n".join([*lines, "", f"{counts}; {self.requests} requests, {self.charged} charged"]).strip()
 
     def junit(self) -> str:

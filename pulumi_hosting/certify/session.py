@@ -307,7 +307,8 @@ class Exchanges:
         names = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset")
         limit, left, reset = (_whole(answer.headers.get(name)) for name in names)
         if limit is None or left is None or reset is None:
-            self.expect("limits.headers", False, "a rate-limit header is missing or no number", answer)
+            found = ", ".join(f"{name}: {answer.headers.get(name, 'missing')}" for name in names)
+            self.expect("limits.headers", False, f"a header is missing or no number: {found}", answer)
             return
         ahead = self.until_reset(answer)
         fits = 0 <= left < limit and -2 <= ahead <= 62

@@ -9,12 +9,23 @@ from urllib.parse import quote
 from pulumi_hosting.certify import shapes as s
 from pulumi_hosting.certify.answers import HttpAnswer
 from pulumi_hosting.certify.operations import KEYED, SCOPED, WEBHOOKS, is_expensive
-from pulumi_hosting.certify.session import LIMITS, LIVE, NARROW, TEST, Exchanges, Skip
+from pulumi_hosting.certify.session import LIMITS, LIVE, NARROW, TEST, Exchanges, Skip, Stopped
 
 ANY_SUCCESS = range(200, 300)
 ABSENT = 999_999_999_999
 """The id of an object that no account has."""
 _TOO_LONG = "a" * 100
+
+
+def answers(run: Exchanges) -> None:
+    """Stops a run that would tell a mistake of its caller as departures: another address, a foreign key."""
+    url = run.settings.base_url
+    for who in run.keys:
+        me = run.get("/me", who)
+        if me.status == 401:
+            raise Stopped(f"GET /me answered {me.short} to the {who} key. Next: give a key of {url}")
+        if me.status == 404 and run.get("/health", None).status == 404:
+            raise Stopped(f"no API answers at {url}. Next: correct --base-url, which ends in /v1")
 
 
 def meta(run: Exchanges) -> None:

@@ -36,7 +36,12 @@ def run(settings: RunSettings) -> Conformance:
             session.report.unfinished = "there is no key. Next: set HOSTING_API_KEY to a test key"
             return session.report
         try:
-            for part, areas in PARTS:
+            reads.answers(session)
+        except Stopped as error:
+            return Conformance(unfinished=str(error), requests=session.report.requests)
+        try:
+            for number, (part, areas) in enumerate(PARTS, 1):
+                settings.progress(number, len(PARTS), part.__name__.replace("_", " "))
                 session.part(areas, part, session)
         except Stopped as error:
             session.report.unfinished = str(error)

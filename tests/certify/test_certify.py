@@ -4,6 +4,7 @@ twice.
 
 import json
 import random
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from graphlib import TopologicalSorter
@@ -223,11 +224,34 @@ def test_departures_are_named_with_what_they_cost() -> None:
     assert report.exit_code == 7
     assert {"account.balance", "money.format"} <= found(report).keys()
     text, junit = report.text(), report.junit()
+    assert re.search("200 \\(request [0-9a-f-]+\\) .*1000.5", text)  # the deployment's log has it
     assert "departure account.balance: balance is 1000.5, not money" in text
     assert "costs users: amounts are rounded, or clients stop" in text
     assert 'name="balance"><failure message="balance is 1000.5, not money"' in junit
     core = emulator()
     assert not any(core.ready_line[name] in text + junit for name in ("live_key", "test_key"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"live_key": "vk_live_of_another_deployment"}, "GET /me answered 401 invalid_token to the live key"),
+        ({"base_url": "http://emulator"}, "no API answers at http://emulator"),
+    ],
+)
+def test_a_mistake_of_the_caller_is_no_departure(wrong: dict[str, str], words: str) -> None:
+    core = emulator()
+    report = certified(core, **wrong)
+    assert (report.exit_code, report.results) == (1, [])
+    assert report.text().startswith(f"not finished: {words}. Next: ")
+    assert not core.store.movements
+
+
+def test_an_option_that_has_no_effect_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOSTING_API_KEY", "vk_test_0123456789abcdef")
+    answer = CliRunner().invoke(main, ["certify", "--base-url", "http://127.0.0.1:1/v1", "--spend", "20"])
+    assert answer.exit_code == 2
+    assert "--spend without a live key has no effect. Next: add --live-key-file FILE" in answer.output
 
 
 def test_the_receiver_takes_a_delivery() -> None:

@@ -73,8 +73,9 @@ class Conformance:
             lines += ["", "left behind:", *(f"  {thing}" for thing in self.left_behind)]
         if self.unfinished:
             lines += ["", f"not finished: {self.unfinished}"]
-        words = {OK: OK, DEPARTURE: "departures", NOT_CHECKED: NOT_CHECKED}
-        counts = ", ".join(f"{self.counts.get(name, 0)} {word}" for name, word in words.items())
+        number = len(self.departures)
+        departed = f"{number} {DEPARTURE}{'' if number == 1 else 's'}"
+        counts = f"{self.counts.get(OK, 0)} ok, {departed}, {self.counts.get(NOT_CHECKED, 0)} not checked"
         return "\n".join([*lines, "", f"{counts}; {self.requests} requests, {self.charged} charged"]).strip()
 
     def junit(self) -> str:

@@ -60,6 +60,41 @@ def test_each_test_has_an_account_of_its_own(pytester: pytest.Pytester) -> None:
     pytester.runpytest_inprocess(*PLUGIN).assert_outcomes(passed=4)
 
 
+def test_mistakes_of_a_test_are_named(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+
+        @pytest.mark.hosting_emulator(dialect="Live")
+        def test_dialect(hosting_client):
+            pass
+
+        def test_kind(hosting_account):
+            hosting_account.alive("server")
+    """)
+    result = pytester.runpytest_inprocess(*PLUGIN)
+    result.assert_outcomes(errors=1, failed=1)
+    result.stdout.fnmatch_lines_random(["*dialect: must be spec or live, and is 'Live'"])
+    result.stdout.fnmatch_lines_random(["*there is no kind 'server'; there are: *servers*"])
+
+
+def test_a_pause_of_the_async_client_moves_the_clock(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import asyncio
+
+        async def order(emulator):
+            async with emulator.async_client() as client:
+                for number in range(25):  # more than a minute's expensive requests
+                    await client.servers.create(tariff_id=1, os="debian-12", name=f"web-{number}")
+
+        def test_it(hosting_emulator, hosting_account, hosting_clock):
+            before = hosting_clock.now
+            asyncio.run(order(hosting_emulator))
+            assert len(hosting_account.servers) == 25
+            assert (hosting_clock.now - before).total_seconds() >= 55
+    """)
+    pytester.runpytest_inprocess(*PLUGIN).assert_outcomes(passed=1)
+
+
 @pytest.mark.slow
 def test_a_process_reaches_the_emulator(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""

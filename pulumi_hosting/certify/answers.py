@@ -72,9 +72,11 @@ class HttpAnswer:
 
     @property
     def shown(self) -> str:
+        """With its X-Request-ID, by which the deployment's log has the request."""
+        begin = f"{self.short} (request {self.headers.get('x-request-id', 'without id')})"
         if self.data is None:
-            return f"{self.short} {self.headers.get('content-type', '')} ({len(self.content)} bytes)"
-        return f"{self.short} {masked(self.data)}"
+            return f"{begin} {self.headers.get('content-type', '')} ({len(self.content)} bytes)"
+        return f"{begin} {masked(self.data)}"
 
 
 def masked(data: object) -> str:

@@ -9,6 +9,10 @@ from xml.etree import ElementTree
 OK, DEPARTURE, NOT_CHECKED = "ok", "departure", "not checked"
 
 
+class Stopped(Exception):
+    """The run ends here: a bound is reached, or the deployment does not answer."""
+
+
 @dataclass(slots=True)
 class Finding:
     """``verdict``: ``ok``, ``departure`` or ``not checked``; ``detail`` says what differs, or why it was not
@@ -65,12 +69,17 @@ class Conformance:
             lines += [f"  the document: {text}" for text in result.sentences]
             lines += [f"  {line}" for line in (result.request, result.answer) if line]
         if skipped := [result for result in self.results if result.verdict == NOT_CHECKED]:
-            lines += ["", "not checked:", *(f"  {result.check}: {result.detail}" for result in skipped)]
+            reasons: dict[str, list[str]] = {}
+            for result in skipped:
+                reasons.setdefault(result.detail, []).append(result.check)
+            lines += ["", "not checked:", *(f"  {why}: {', '.join(which)}" for why, which in reasons.items())]
         if self.left_behind:
             lines += ["", "left behind:", *(f"  {thing}" for thing in self.left_behind)]
         if self.unfinished:
             lines += ["", f"not finished: {self.unfinished}"]
-        counts = ", ".join(f"{self.counts.get(name, 0)} {name}" for name in (OK, DEPARTURE, NOT_CHECKED))
+        number = len(self.departures)
+        departed = f"{number} {DEPARTURE}{'' if number == 1 else 's'}"
+        counts = f"{self.counts.get(OK, 0)} ok, {departed}, {self.counts.get(NOT_CHECKED, 0)} not checked"
         return "\n".join([*lines, "", f"{counts}; {self.requests} requests, {self.charged} charged"]).strip()
 
     def junit(self) -> str:

@@ -1,8 +1,8 @@
 """The run: one part after the other, and what follows whatever happens: cleaning up."""
 
 from pulumi_hosting.certify import domains, live, pages, reads, refused, sandbox
-from pulumi_hosting.certify.report import Conformance
-from pulumi_hosting.certify.session import Exchanges, Stopped
+from pulumi_hosting.certify.report import Conformance, Stopped
+from pulumi_hosting.certify.session import Exchanges
 from pulumi_hosting.certify.settings import RunSettings
 
 PARTS = (
@@ -37,10 +37,10 @@ def run(settings: RunSettings) -> Conformance:
             session.report.unfinished = "there is no key. Next: set HOSTING_API_KEY to a test key"
             return session.report
         if why := session.unusable():
-            words = f"{why}. Next: check the base URL and the keys"
-            return Conformance(unfinished=words, requests=session.report.requests)
+            return Conformance(unfinished=why, requests=session.report.requests)
         try:
-            for part, areas in PARTS:
+            for number, (part, areas) in enumerate(PARTS, 1):
+                settings.progress(number, len(PARTS), part.__name__.replace("_", " "))
                 session.part(areas, part, session)
         except Stopped as error:
             session.report.unfinished = str(error)

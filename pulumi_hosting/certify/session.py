@@ -2,23 +2,21 @@
 
 import hashlib
 import json
-import os
 import re
 import secrets
-from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
-from pathlib import Path
 from types import TracebackType
-from typing import Any, TextIO
+from typing import Any
 
 import httpx
 
 from pulumi_hosting.certify.answers import HttpAnswer, masked
 from pulumi_hosting.certify.document import AFTER, CHECKS
+from pulumi_hosting.certify.kept_answers import KeptAnswers
 from pulumi_hosting.certify.operations import STATUS_OF, is_expensive
-from pulumi_hosting.certify.report import DEPARTURE, NOT_CHECKED, OK, Conformance, Finding
+from pulumi_hosting.certify.report import DEPARTURE, NOT_CHECKED, OK, Conformance, Finding, Stopped
 from pulumi_hosting.certify.settings import RunSettings
 from pulumi_hosting.certify.shapes import Shape, fits, format_problems, problems
 
@@ -27,7 +25,6 @@ LIMITS = {False: 120, True: 20}
 ATTEMPTS = 4
 SANDBOX_IDS = 9_000_000_000
 BUSY_SECONDS, BUSY_PAUSE = 600, 5
-_KEPT_HEADERS = ("content-", "x-", "retry-after", "allow", "cache-control", "date", "www-")
 _CURRENCIES = re.compile(rb'"currency":\s*"([^"]*)"')
 _BUSY_IS_MEANT = ("limits.", "errors.", "http.", "servers.reset", "meta.health")
 """Checks for which 429 and 503 are answers like others."""
@@ -35,10 +32,6 @@ _MEANT_TO_LACK = ("servers.insufficient-funds", 402)
 UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 _OPENS_NOTHING = re.compile(r"3|404|401|403 (?!insufficient_scope)|503 api_disabled")
 _AUTHENTICATED = re.compile(r"(?!GET /(health|openapi\.json))")
-
-
-class Stopped(Exception):
-    """The run ends here: a bound is reached, or the deployment does not answer."""
 
 
 class Skip(Exception):
@@ -72,7 +65,7 @@ class Exchanges:
         self._client = httpx.Client(
             transport=settings.transport, timeout=60, follow_redirects=False, trust_env=False
         )
-        self._kept = _Kept(settings.state_file, settings.base_url)
+        self._kept = KeptAnswers(settings.state_file, settings.base_url)
         self.id = self._kept.id
         """Of the run: part of every name and Idempotency-Key that it uses."""
         self._most = settings.max_requests
@@ -233,7 +226,11 @@ class Exchanges:
             seen = [self._send("GET", path, sent, None, path) for path in ("/me", "/catalog/locations")]
             first, second = (answer.short for answer in seen)
             if first == second and (_OPENS_NOTHING.match(first) or not any(answer.data for answer in seen)):
-                return f"{self.settings.base_url}: {first} for the {who} key, whatever is asked for"
+                url = self.settings.base_url
+                if first.startswith("401"):
+                    return f"GET /me answered {first} to the {who} key. Next: give a key of {url}"
+                words = f"no API answers at {url}: {first} for the {who} key, whatever is asked for"
+                return f"{words}. Next: correct --base-url, which ends in /v1, or the key"
             self._scopes[who] = seen[0].body.get("scopes")
         return ""
 
@@ -337,7 +334,8 @@ class Exchanges:
         names = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset")
         limit, left, reset = (_whole(answer.headers.get(name)) for name in names)
         if limit is None or left is None or reset is None:
-            self.expect("limits.headers", False, "a rate-limit header is missing or no number", answer)
+            found = ", ".join(f"{name}: {answer.headers.get(name, 'missing')}" for name in names)
+            self.expect("limits.headers", False, f"a header is missing or no number: {found}", answer)
             return
         ahead = self.until_reset(answer)
         fits = 0 <= left < limit and -2 <= ahead <= 62
@@ -435,66 +433,3 @@ def _date(answer: HttpAnswer, otherwise: float) -> float:
         return parsedate_to_datetime(answer.headers["date"]).timestamp()
     except (KeyError, ValueError, TypeError):
         return otherwise
-
-
-class _Kept:
-    """The answers of the steps that a resumed run must not do again: one JSON object per line, in order."""
-
-    def __init__(self, path: Path | None, base_url: str) -> None:
-        self.id = secrets.token_hex(4)
-        self._waiting: list[dict[str, Any]] = []
-        self._file: TextIO | None = None
-        self._path = path
-        if path is None:
-            return
-        lines = list(_lines(path.read_text("utf-8"))) if path.exists() else []
-        if lines:
-            if lines[0].get("base_url") != base_url:
-                raise Stopped(f"{path} belongs to a run at {lines[0].get('base_url')}. Next: another --state")
-            self.id, self._waiting = lines[0]["id"], lines[1:]
-        self._file = os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600), "a")
-        if not lines:
-            self._write({"id": self.id, "base_url": base_url})
-
-    @property
-    def resumed(self) -> bool:
-        return bool(self._waiting)
-
-    def take(self, sent: str) -> HttpAnswer | None:
-        """The kept answer of the next step, if an earlier run got it."""
-        if not self._waiting or self._waiting[0]["sent"] != sent:
-            self._waiting.clear()
-            return None
-        row = self._waiting.pop(0)
-        return HttpAnswer(sent, row["status"], row["headers"], b64decode(row["content"]), replayed=True)
-
-    def add(self, answer: HttpAnswer) -> None:
-        headers = {name: text for name, text in answer.headers.items() if name.startswith(_KEPT_HEADERS)}
-        content = b64encode(answer.content).decode()
-        row = {"sent": answer.sent, "status": answer.status, "headers": headers, "content": content}
-        self._write(row)
-
-    def _write(self, row: object) -> None:
-        if self._file is not None:
-            self._file.write(json.dumps(row) + "\n")
-            self._file.flush()
-            os.fsync(self._file.fileno())
-
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-
-    def forget(self) -> None:
-        self.close()
-        self._file = None
-        if self._path is not None:
-            self._path.unlink(missing_ok=True)
-
-
-def _lines(text: str) -> Iterable[dict[str, Any]]:
-    """A line that a kill cut short is left out."""
-    for line in text.splitlines():
-        try:
-            yield json.loads(line)
-        except ValueError:
-            return

@@ -1,7 +1,7 @@
 """What a run is given: where the deployment is, the keys, and what it may do."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -51,6 +51,7 @@ class RunSettings:
     the checks of scopes. ``spend``: what the run may be charged at most, refunds not counted. ``domain``: a
     name that may be registered. ``state_file``: keeps the answers of the live part, so that a killed run
     continues and orders nothing twice; it holds passwords and secrets and is readable by its owner only.
+    ``progress``: called with the number, the total and the name of each part that begins.
     """
 
     base_url: str
@@ -64,3 +65,4 @@ class RunSettings:
     state_file: Path | None = None
     transport: httpx.BaseTransport | None = None
     clock: WaitingClock = field(default_factory=RealClock)
+    progress: Callable[[int, int, str], object] = lambda number, total, title: None

@@ -41,6 +41,9 @@ def certify(
             "the key of the environment is not a test key (vk_test_…). "
             "Next: set HOSTING_API_KEY to one, and give a live key with --live-key-file"
         )
+    needs_live = {"--spend": spend, "--domain": domain, "--webhook-url": webhook_url}
+    if live is None and (alone := [option for option, value in needs_live.items() if value]):
+        raise Unusable(f"{', '.join(alone)} without a live key has no effect. Next: add --live-key-file FILE")
     try:
         listening = HttpReceiver(webhook_url, webhook_host, webhook_port) if webhook_url else nullcontext()
     except OSError as error:
@@ -48,10 +51,16 @@ def certify(
     try:
         with listening as receiver:
             keys = account.base_url, test, live, narrow
-            report = run(RunSettings(*keys, spend, domain, receiver, max_requests, state))
+            given = RunSettings(*keys, spend, domain, receiver, max_requests, state, progress=_progress)
+            report = run(given)
         _finish(report, as_json, save, junit)
     except OSError as error:
         raise Unusable(f"{error.filename}: {error.strerror}. Next: name another file") from None
+
+
+def _progress(number: int, total: int, title: str) -> None:
+    """A run takes minutes, most of them waits for the rate limit: a line for each part, in logs too."""
+    click.echo(f"part {number} of {total}: {title}", err=True)
 
 
 def _key(path: Path | None, option: str) -> str | None:

@@ -9,7 +9,7 @@ from decimal import Decimal
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import httpx
 
@@ -18,8 +18,12 @@ from pulumi_hosting.client.client import Client
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.control.account_file import contents, fill
 from pulumi_hosting.emulator.core import Core
+from pulumi_hosting.emulator.dialects import Dialect
 from pulumi_hosting.emulator.formats import parse_timestamp
 from pulumi_hosting.emulator.in_process_transport import Transport
+
+if TYPE_CHECKING:
+    from pulumi_hosting.client.async_services.client import AsyncClient
 
 START = "2027-01-31T08:00:00Z"
 _GONE = ("cancelled", "terminated")
@@ -38,7 +42,8 @@ class HostingEmulator:
     - ``options``: ``dialect`` (``spec`` or ``live``), ``seed``, ``provisioning_delay`` and ``ip_delay``
       (seconds of the clock), ``routes`` (origins of webhooks to URLs of this machine).
 
-    Raises ``UnusableAccountFile`` or ``ControlError`` for data that it cannot start with.
+    Raises ``UnusableAccountFile`` or ``ControlError`` for data that it cannot start with, ``ValueError`` for
+    options.
     """
 
     def __init__(
@@ -49,6 +54,8 @@ class HostingEmulator:
         runtime_dir: Path | None = None,
         **options: Any,
     ) -> None:
+        if (dialect := options.get("dialect", "spec")) not in get_args(Dialect):
+            raise ValueError(f"dialect: must be spec or live, and is {dialect!r}")
         if account is not None:
             sections = account if isinstance(account, Mapping) else contents(Path(account))
             options["prepare"] = partial(fill, content=sections)
@@ -77,9 +84,20 @@ class HostingEmulator:
         """A client with this key, else the live key. Its pauses move the clock. ``options``: those of
         ``Client``.
         """
-        usual: dict[str, Any] = {"transport": self.transport(), "sleep": self.core.advance}
-        usual |= dict.fromkeys(("clock", "wall"), self.core.clock.now)
-        return Client(key or self.live_key, f"{_HERE}/v1", **usual | options)
+        return Client(key or self.live_key, f"{_HERE}/v1", **self._usual(self.core.advance) | options)
+
+    def async_client(self, key: Secret | str | None = None, **options: Any) -> "AsyncClient":
+        """The same for asyncio: ``async with hosting_emulator.async_client() as client``."""
+        from pulumi_hosting.client.async_services.client import AsyncClient  # most tests do without it
+
+        async def sleep(seconds: float) -> None:
+            self.core.advance(seconds)
+
+        return AsyncClient(key or self.live_key, f"{_HERE}/v1", **self._usual(sleep) | options)
+
+    def _usual(self, sleep: Callable[[float], object]) -> dict[str, Any]:
+        now = self.core.clock.now
+        return {"transport": self.transport(), "sleep": sleep, "clock": now, "wall": now}
 
     def control(self, method: str, path: str, body: object = None) -> Any:
         """A call of the control interface, as ``control("DELETE", "/servers/20001")``. Raises ``ValueError``
@@ -141,10 +159,12 @@ class HostingAccount:
 
     def alive(self, kind: str) -> list[dict[str, Any]]:
         """``servers``, ``addresses``, ``domains``, ``ssh_keys``, ``subscriptions``, ``orders`` or
-        ``invoices`` that have not ended.
+        ``invoices`` that have not ended. Raises ``ValueError`` for another kind.
         """
-        rows = self._emulator.control("GET", "/objects")[kind]
-        return [row for row in rows if row.get("status") not in _GONE and not row.get("is_sandbox")]
+        objects = self._emulator.control("GET", "/objects")
+        if kind not in objects:
+            raise ValueError(f"there is no kind {kind!r}; there are: {', '.join(objects)}")
+        return [row for row in objects[kind] if row.get("status") not in _GONE and not row.get("is_sandbox")]
 
     @property
     def servers(self) -> list[str]:

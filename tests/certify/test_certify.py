@@ -4,6 +4,7 @@ twice.
 
 import json
 import random
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from graphlib import TopologicalSorter
@@ -99,8 +100,16 @@ def test_a_key_with_raised_limits_is_no_departure() -> None:
 @pytest.mark.parametrize(
     ("words", "given", "service"),
     [
-        ("emulator/v2: 404 not_found for the test key", {"base_url": "http://emulator/v2"}, {}),
-        ("401 invalid_token for the live key", {"live_key": "vk_live_0123456789abcdef"}, {}),
+        (
+            "no API answers at http://emulator/v2: 404 not_found for the test key",
+            {"base_url": "http://emulator/v2"},
+            {},
+        ),
+        (
+            "GET /me answered 401 invalid_token to the live key. Next: give a key of http",
+            {"live_key": "vk_live_0123456789abcdef"},
+            {},
+        ),
         ("403 sandbox_disabled for the test key", {}, {"sandbox_enabled": False}),
         ("503 api_disabled for the test key", {}, {"api_enabled": False}),
     ],
@@ -237,6 +246,8 @@ def test_a_killed_run_continues_and_buys_nothing_twice(at: int | range, tmp_path
             break
         kills += 1
         assert (found(report), report.unfinished) == ({}, ""), number
+        why = {one.check: one.detail for one in report.results}["webhooks.retry"]
+        assert not why or "the run was resumed" in why, number
         assert purchases(core) == {"vds_purchase": 1, "vds_renewal": 1, "ip_purchase": 1}, number
         assert servers_alive(core) == [*core.store.ssh_keys] == [], number
     assert kills
@@ -268,11 +279,19 @@ def test_departures_are_named_with_what_they_cost() -> None:
     assert report.exit_code == 7
     assert {"account.balance", "money.format"} <= found(report).keys()
     text, junit = report.text(), report.junit()
+    assert re.search("200 \\(request [0-9a-f-]+\\) .*1000.5", text)  # the deployment's log has it
     assert "departure account.balance: balance is 1000.5, not money" in text
     assert "costs users: amounts are rounded, or clients stop" in text
     assert 'name="balance"><failure message="balance is 1000.5, not money"' in junit
     core = emulator()
     assert not any(core.ready_line[name] in text + junit for name in ("live_key", "test_key"))
+
+
+def test_an_option_that_has_no_effect_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOSTING_API_KEY", "vk_test_0123456789abcdef")
+    answer = CliRunner().invoke(main, ["certify", "--base-url", "http://127.0.0.1:1/v1", "--spend", "20"])
+    assert answer.exit_code == 2
+    assert "--spend without a live key has no effect. Next: add --live-key-file FILE" in answer.output
 
 
 def test_the_receiver_takes_a_delivery() -> None:

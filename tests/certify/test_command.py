@@ -36,6 +36,7 @@ def test_report_files_and_profile(emulator_pool: EmulatorPool, tmp_path: Path) -
         command, env={**os.environ, "HOSTING_API_KEY": key}, capture_output=True, text=True, check=False
     )
     report = json.loads(done.stdout)
+    assert done.stderr.startswith("part 1 of ")
     assert [one for one in report["results"] if one["verdict"] == "departure"] == []
     assert (report["exit_code"], report["charged"], report["left_behind"]) == (1, "0.00", [])
     assert done.returncode == 1, done.stderr  # not finished: out of requests

@@ -75,7 +75,7 @@ def _known_domain(value: object) -> object:
 
 
 def _also_without_a_record(schema: dict[str, Any]) -> None:
-    properties = {"id": {"type": "null"}, "name": {"type": "string"}}
+    properties = {"id": {"type": ["integer", "null"]}, "name": {"type": "string"}}
     schema["anyOf"].append({"type": "object", "required": list(properties), "properties": properties})
 
 

@@ -88,6 +88,7 @@ NONEXISTENT_ID = 2**53 - 1
 """An id nothing has: beyond every range the API document gives out, and still exact in every JSON reader."""
 _RANGE = 2**40
 _MOST_UNTOLD = 16
+_MOST_USED = 200
 
 Ask = Callable[[int, str], Any]
 """Sends a key for the object with an id that nothing has."""
@@ -163,10 +164,16 @@ class KeyWalk:
 
     def leave(self) -> None:
         """The present key is used: go to the first that is not, or to the next if nothing tells. Raises
-        ``ResourceError`` after 16 that nothing tells of."""
+        ``ResourceError`` after 16 that nothing tells of, and after 200 in a row that are used."""
         used: bool | None = True
+        last = self.generation + _MOST_USED
         self._asked = None
         while used:
+            if self.generation == last:
+                raise ResourceError(
+                    f"{_MOST_USED} keys in a row are bound to other requests (409 idempotency_conflict); nothing "
+                    "was sent. Next: run again later, or ask the provider"
+                )
             self.generation += 1
             id = nonexistent_id()
             used = None if self.ask is None or self.is_cheap else _answer(self._noting, self.key, id)

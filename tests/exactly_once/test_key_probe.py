@@ -174,6 +174,19 @@ def test_if_nothing_tells_which_keys_are_used_the_next_one_is_tried_and_sixteen_
         walk.leave()
 
 
+def test_a_service_that_answers_every_key_with_a_conflict_is_not_asked_for_ever() -> None:
+    asked: list[str] = []
+
+    def ask(id: int, key: str) -> None:
+        asked.append(key)
+        raise refusal(409, "idempotency_conflict")
+
+    walk = KeyWalk(RING, ask=ask)
+    with pytest.raises(ResourceError, match="200 keys in a row are bound to other requests"):
+        walk.leave()
+    assert len(set(asked)) == len(asked) == 200
+
+
 def test_what_is_no_answer_ends_the_walk() -> None:
     def ask(id: int, key: str) -> None:
         raise ConnectionError

@@ -171,8 +171,8 @@ class KeyWalk:
         while used:
             if self.generation == last:
                 raise ResourceError(
-                    f"{_MOST_USED} keys in a row are bound to other requests (409 idempotency_conflict); nothing "
-                    "was sent. Next: run again later, or ask the provider"
+                    f"{_MOST_USED} keys in a row are bound to other requests (409 idempotency_conflict); "
+                    "nothing was sent. Next: run again later, or ask the provider"
                 )
             self.generation += 1
             id = nonexistent_id()

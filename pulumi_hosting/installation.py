@@ -20,9 +20,8 @@ INSTALL_COLLECTION = "ansible-galaxy collection install ./ansible_collections/ho
 
 def pipeline_files() -> Path:
     """The folder of the pipelines: what the wheel has beside the package, or that of a clone."""
-    beside = Path(__file__).parents[1]
-    installed = beside / "pulumi_hosting_gitops"
-    return installed if installed.is_dir() else beside / "examples" / "gitops"
+    installed = Path(__file__).parents[1] / "pulumi_hosting_gitops"
+    return installed if installed.is_dir() else installed.parent / "examples" / "gitops"
 
 
 def install_extras(*extras: str) -> str:

@@ -18,6 +18,12 @@ INSTALL_COLLECTION = "ansible-galaxy collection install ./ansible_collections/ho
 """The command that installs the collection, in a clone of the repository."""
 
 
+def pipeline_files() -> Path:
+    """The folder of the pipelines: what the wheel has beside the package, or that of a clone."""
+    installed = Path(__file__).parents[1] / "pulumi_hosting_gitops"
+    return installed if installed.is_dir() else installed.parent / "examples" / "gitops"
+
+
 def install_extras(*extras: str) -> str:
     """The step that adds ``extras`` to this installation: the command that installed it, with them. Where
     that is not known, the command in a clone of the repository.

@@ -59,8 +59,13 @@ def test_the_wheel_carries_everything_and_nothing_else(tmp_path: Path) -> None:
     package = {str(path.relative_to(ROOT)) for path in tracked_files() if path.is_relative_to(PACKAGE)}
     assert package <= names
     assert {"pulumi_hosting/py.typed", "pulumi_hosting/pulumi-plugin.json"} <= names
+    pipelines = ROOT / "examples" / "gitops"
+    assert {name.partition("/")[2] for name in names if name.startswith("pulumi_hosting_gitops/")} == {
+        str(path.relative_to(pipelines)) for path in tracked_files() if path.is_relative_to(pipelines)
+    }
     assert {name.split("/")[0] for name in names} == {
         "pulumi_hosting",
+        "pulumi_hosting_gitops",
         f"pulumi_hosting-{PROJECT['project']['version']}.dist-info",
     }
 

@@ -83,9 +83,8 @@ def main(context: click.Context) -> None:
 @click.option(
     "--form",
     type=click.Choice(["native", "dynamic", "ansible"]),
-    default="native",
-    show_default=True,
-    help="What is to adopt an object: the native provider, dynamic resources, or a playbook.",
+    help="What is to adopt an object: the native provider, dynamic resources, or a playbook. Default: what "
+    "made the given files, else what is installed.",
 )
 @click.option(
     "--commands",
@@ -253,11 +252,11 @@ def exporter() -> None:
 @click.argument(
     "directory", metavar="[DIR]", required=False, type=click.Path(file_okay=False, path_type=Path)
 )
+@_written("--account-file", help="Write a copy of the account into FILE, for the emulator's --account.")
 @click.option(
-    "--account-file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write a copy of the account into FILE, for the option --account of the emulator.",
+    "--pipeline",
+    type=click.Choice(["github", "gitlab"]),
+    help="Write the pipeline of this CI service too: review, merge and nightly check of what was written.",
 )
 @click.option(
     "--form",
@@ -275,9 +274,10 @@ def import_account() -> None:
     HOSTING_API_KEY and HOSTING_BASE_URL. The account is only read, and no file is overwritten. The first run
     of what was written orders nothing and changes nothing but ownership tags; the second one does nothing.
     With --account-file it is a file with which an emulator starts as a copy of the account, to try a plan on:
-    catalog, balance and invoices too, no secrets.
-    Exit codes: 0 when everything was read, 1 when a part of the account could not be read, 2 when DIR has
-    such files already.
+    catalog, balance and invoices too, no secrets. A run that was stopped goes on where it was if it is
+    repeated within ten minutes.
+    Exit codes: 0 when everything is in the files, 1 when something was left out or could not be read, which
+    is listed, 2 when DIR has such files already.
 
     Example: pulumi-hosting import shop && cd shop && pulumi stack init prod && pulumi preview
     """
@@ -319,13 +319,7 @@ def recover() -> None:
 @click.option(
     "--install-pulumi", is_flag=True, help="Download Pulumi's CLI first (needs the internet), and use it."
 )
-@click.option(
-    "--junit",
-    "junit_file",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    metavar="FILE",
-    help="Write each step as a test case, in JUnit's XML.",
-)
+@_written("--junit", "junit_file", help="Write each step as a test case, in JUnit's XML.")
 @click.option(
     "--days",
     type=click.IntRange(1, 1000),
@@ -398,10 +392,8 @@ def _listening(command: Work) -> Work:
 
 @webhook.command()
 @_listening
-@click.option(
+@_written(
     "--state-file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
     help="Keep events in this file, so that none is printed twice and none is lost between two runs. Without "
     "it nothing is kept.",
 )
@@ -429,10 +421,8 @@ def listen() -> None:
     show_default=True,
     help="CloudEvents 1.0 in JSON, or the event as delivered, signed as an event stream of EDA verifies it.",
 )
-@click.option(
+@_written(
     "--state-file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
     help="Where events are kept until they were taken. Default: the shared store of HOSTING_STORE, without "
     "one webhook-PORT.sqlite in the state directory.",
 )

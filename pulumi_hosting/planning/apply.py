@@ -12,7 +12,7 @@ from typing import Any
 
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.planning import paid_reads
-from pulumi_hosting.planning.check import Checked, check
+from pulumi_hosting.planning.check import Checked, check, unsendable
 from pulumi_hosting.planning.diff import NO_CHANGES, Diff, diff, is_same, refuse_forbidden
 from pulumi_hosting.planning.modes_and_scopes import guard, refuse_other_mode, with_id
 from pulumi_hosting.planning.plan import Action, Plan, PlanOptions, deletes_double, plan, predict
@@ -306,6 +306,9 @@ def _ensure_change(
 ) -> Outcome:
     """Update or replace the object as planned, or say what that would bring."""
     found = planned.changes
+    sent = {name: value for name, value in inputs.given().items() if found.replaces or name in found.fields}
+    if wrong := unsendable(resource, sent):
+        raise InvalidInput(wrong, resource.called(inputs.given()))
     if id is not None and (
         named := [field for field in powers.natural_key(resource) if field in found.fields]
     ):

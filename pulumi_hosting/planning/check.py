@@ -84,6 +84,20 @@ def declared(resource: AnyResource, raw: Mapping[str, Any]) -> Checked:
     return Checked(inputs, {}, inputs)
 
 
+def unsendable(resource: AnyResource, values: Mapping[str, Any]) -> dict[str, str]:
+    """Field → reason, for what the account may show and a request cannot carry: asked of ``values`` that
+    would be sent.
+    """
+    wrong = {}
+    for name in values.keys() & resource.Inputs.model_fields.keys():
+        if (rule := resource.Inputs.trait(name).sendable) and isinstance(values[name], str):
+            try:
+                rule(values[name])
+            except ValueError as error:
+                wrong[name] = str(error)
+    return wrong
+
+
 @lru_cache(maxsize=256)
 def _partial(inputs: type[Inputs], unknown: frozenset[str]) -> type[Inputs]:
     """The same model, in which ``unknown`` fields may be anything: what is known is still checked, alone and

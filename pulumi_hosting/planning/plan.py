@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Literal
 
 from pulumi_hosting.client.exceptions import ApiError, HostingError, TransportError
-from pulumi_hosting.planning.check import Checked
+from pulumi_hosting.planning.check import Checked, unsendable
 from pulumi_hosting.planning.diff import NO_CHANGES, Diff, Same, diff, forbidden, is_same
 from pulumi_hosting.planning.modes_and_scopes import missing_scopes
 from pulumi_hosting.resources import powers
@@ -105,6 +105,9 @@ def plan(
         )
     if not fields:
         return Plan("unchanged")
+    is_sent = before or resource.Inputs.adopted_by(values) is None  # else only the account knows
+    if is_sent and (refusals := unsendable(resource, {name: values.get(name) for name in fields})):
+        return Plan(action, refusals=refusals)
     try:
         unreachable = options.reach() if options.unreachable == "warn" else None
         if unreachable is None:

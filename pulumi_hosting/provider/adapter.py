@@ -15,7 +15,7 @@ from pulumi_hosting.client.exceptions import CallError, HostingError, InvalidInp
 from pulumi_hosting.exactly_once import purchase_journal
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.planning import apply
-from pulumi_hosting.planning.check import Checked, check, check_others
+from pulumi_hosting.planning.check import Checked, check, check_others, unsendable
 from pulumi_hosting.planning.diff import diff, refuse_forbidden, shown_inputs
 from pulumi_hosting.planning.plan import PlanOptions, plan, predict, same_as
 from pulumi_hosting.planning.resolve_names import resolved
@@ -58,7 +58,8 @@ class Adapter:
         if str(raw.get("server_id")).startswith(ORDER_PREFIX):  # only the order of the server is known
             unknown |= {"server_id"}
         checked = check(self.resource, raw, unknown)
-        failures: dict[str, str] = dict(checked.failures)
+        sent = {} if before or self.resource.Inputs.adopted_by(raw) else raw
+        failures = unsendable(self.resource, sent) | dict(checked.failures)
         if not failures and self.resource.Inputs.resolved_fields(raw):
             try:
                 named, failures = resolved(lambda: self._request(news), self.resource, checked.values, before)

@@ -23,7 +23,7 @@ from pulumi.runtime.rpc import UNKNOWN
 from pulumi_hosting.client.call_errors import with_next_step
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import HostingError, InvalidInput
-from pulumi_hosting.planning.check import check_others
+from pulumi_hosting.planning.check import check_others, unsendable
 from pulumi_hosting.provider import lookup_tokens, names
 from pulumi_hosting.provider.conversion import from_pulumi, snake, wrong_wait_timeout
 from pulumi_hosting.provider.declaration_mistakes import SourceLine, program_line, watched
@@ -111,7 +111,7 @@ class Findings:
         values = unmarshal(request.object).values
         one = self._declaration(type, request)
         self._urns[request.parent, request.type, request.name].append(one)
-        failures = self._failures(request.type, values)
+        failures = self._failures(request.type, values, is_imported=bool(request.importId))
         for name, reason in failures.items():
             if name not in one.reported:
                 self._tell(one, with_next_step(f"{name}: {reason}" if name else reason, [name]))
@@ -154,7 +154,7 @@ class Findings:
         one.is_checked = True
         return one
 
-    def _failures(self, type: str, values: PropertyValues) -> dict[str, str]:
+    def _failures(self, type: str, values: PropertyValues, *, is_imported: bool) -> dict[str, str]:
         """Field → reason, all of them: what is wrong in one field keeps no other from being checked."""
         if type == _PROVIDER:
             return {snake(name): reason for name, reason in failures_of(values).items()}
@@ -164,6 +164,8 @@ class Findings:
         while (found := check_others(resource, raw, unknown, failures).failures).keys() - failures:
             failures.update(found)
         failures |= wrong_wait_timeout(values)
+        is_sent = not (is_imported or resource.Inputs.adopted_by(raw))
+        failures = unsendable(resource, raw if is_sent else {}) | failures
         if _KINDS[type] == "webhook_subscription" and "events" not in failures:
             failures.update(self._misspelled_event(raw.get("events") or ()))
         choices = {field.name: field.type.choices for field in inputs_of(resource)}

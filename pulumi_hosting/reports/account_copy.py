@@ -12,7 +12,8 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.models.body import Response
 from pulumi_hosting.client.exceptions import Forbidden
 from pulumi_hosting.client.results import readable
-from pulumi_hosting.reports.report import Asking, CannotAnswer, Report, Unusable
+from pulumi_hosting.reports.new_files import must_be_free, write
+from pulumi_hosting.reports.report import Asking, Report
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text, holds_secrets, without_secrets
 
@@ -22,8 +23,7 @@ Entry = dict[str, Any]
 
 
 def run(asking: Asking, file: Path) -> Report:
-    if file.exists():
-        raise Unusable(f"{file} exists already; nothing was written. Next: give another name")
+    must_be_free([file])
     with asking() as (request, step):
         content: Entry = {}
         unread: dict[str, str] = {}
@@ -35,11 +35,7 @@ def run(asking: Asking, file: Path) -> Report:
                 unread[section] = str(error)
     _add_what_is_not_sold(content)
     _add_paid_periods(content)
-    try:
-        with file.open("x", encoding="utf-8") as opened:
-            opened.write(HEAD + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=110))
-    except OSError as error:
-        raise CannotAnswer(f"{file} cannot be written to: {error.strerror or error}") from None
+    write({file: HEAD + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=110)})
     counts = {name: len(entries) for name, entries in content.items() if isinstance(entries, list)}
     masked = [row["url"] for row in content.get("subscriptions", ()) if "…" in row["url"]]
     warnings = [f"{url}: what may be secret in it is left out; a plan shows it as a change" for url in masked]

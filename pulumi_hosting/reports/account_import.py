@@ -93,6 +93,11 @@ class AccountImport:
     left_out: tuple[LeftOut, ...]
     unread: Mapping[str, str]
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether every object is declared."""
+        return not self.unread and all(one.field for one in self.left_out)
+
     def secrets(self) -> list[tuple[DeclaredObject, str, str]]:
         """What the configuration must have: the object, its field, the variable."""
         return [
@@ -171,9 +176,11 @@ def _inputs(found: AccountObject) -> tuple[dict[str, object] | None, list[LeftOu
         field, reason = next(iter(failures.items()))
         what = f"{field} {reason}".strip()
         if field not in inputs or field in naming or model.model_fields[field].is_required():
-            return None, [LeftOut(found, f"it cannot be declared: {what}")]
+            step = f"Next: correct its {field} in the control panel and import again, or manage it there"
+            return None, [LeftOut(found, f"it cannot be declared: {what}. {step}")]
         del inputs[field]
-        dropped.append(LeftOut(found, f"declared without {field}, which {reason}", field))
+        step = "Next: correct it in the control panel, then declare it"
+        dropped.append(LeftOut(found, f"declared without {field}, which {reason}. {step}", field))
     return inputs, dropped
 
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import id_number
 from pulumi_hosting.client.client import Client
-from pulumi_hosting.client.exceptions import Forbidden, HostingError
+from pulumi_hosting.client.exceptions import Forbidden, HostingError, InvalidResponse
 from pulumi_hosting.client.results import readable
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.address_list import quote_of
@@ -221,17 +221,21 @@ def reading(client: Client, warn: Callable[[str], None], mode: str | None = None
 def read_account(
     request: Request, started: Callable[[int, int, str], None], kinds: Collection[str] = RESOURCES
 ) -> AccountObjects:
-    """Every object of these kinds, servers first. What the key has no scope for is in ``unread``; another
-    error is raised. ``started`` takes the number of each kind, from 1, that of all kinds, and what is read.
+    """Every object of these kinds, servers first. ``unread`` says of which kinds the key has no scope, or an
+    object could not be read; another error is raised. ``started`` takes the number of each kind, from 1, that
+    of all kinds, and what is read.
     """
     found: list[AccountObject] = []
     unread: dict[str, str] = {}
     for number, kind in enumerate(kinds, 1):
         started(number, len(kinds), f"reading every {RESOURCES[kind].title}")
+        damaged: list[HostingError] = []
         try:
-            found += _objects(request, RESOURCES[kind])
-        except Forbidden as error:
-            unread[kind] = str(error)
+            found += _objects(replace(request, skip_damaged=damaged.append), RESOURCES[kind])
+        except (Forbidden, InvalidResponse) as error:
+            damaged.append(error)
+        if damaged:
+            unread[kind] = "; ".join(map(str, damaged))
     known = {one.currency for one in found if one.currency}
     if len(known) == 1:  # addresses have none of their own
         found = [replace(one, currency=one.currency or min(known)) for one in found]
@@ -258,7 +262,8 @@ def _servers(request: Request, resource: AnyResource) -> Iterator[AccountObject]
     orders, unread_orders = readable(request.client.orders.list())
     servers, unread = readable(request.client.servers.list())
     for damaged in (*unread_orders, *unread):
-        request.warn(str(damaged.error()))
+        if request.skip_damaged:
+            request.skip_damaged(damaged.error())
     for order in orders:
         if order.is_pending:
             note = f"ordered, {order.amount} {order.currency or ''} paid".rstrip()

@@ -1,15 +1,17 @@
 """What is on the account and managed by nothing that was given: no Pulumi stack, no Ansible run."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import reduce
 from operator import add
 from pathlib import Path
+from shutil import which
 from typing import Literal
 
 from pulumi_hosting.planning.paid_reads import paid_time_of
-from pulumi_hosting.provider.names import class_of, token
+from pulumi_hosting.provider.names import class_of, dynamic_token, token
 from pulumi_hosting.rehearsal.facts import Json
 from pulumi_hosting.rehearsal.managed_objects import ManagedObject, ManagedObjects
 from pulumi_hosting.reports import report
@@ -26,13 +28,12 @@ Form = Literal["native", "dynamic", "ansible"]
 class Unmanaged:
     """One object that nothing manages.
 
-    - ``adopt``: what declares it without buying or changing it; ``remove``: what deletes it; empty if it was
-      not asked for.
+    - ``form``: what is to adopt it; ``commands``: whether to say what removes it, too.
     """
 
     object: AccountObject
-    adopt: str
-    remove: str
+    form: Form
+    commands: bool
 
     def facts(self) -> dict[str, Json]:
         """The same for machines."""
@@ -40,9 +41,9 @@ class Unmanaged:
             **self.object.facts(),
             "ownership_tag": self.object.tag,
             "note": self.object.note,
-            "adopt": self.adopt,
+            "adopt": adopt_command(self.object, self.form, values := _values(self.object)),
         }
-        return facts | ({"remove": self.remove} if self.remove else {})
+        return facts | ({"remove": remove_command(self.object, self.form, values)} if self.commands else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +84,7 @@ def audit(account: AccountObjects, managed: ManagedObjects, form: Form, *, comma
     listed = [found for found in extra if found.kind != "ptr" or found.id.partition("/")[0] not in servers]
     rows = [found for found in listed if not found.is_ending]
     return Audit(
-        tuple(
-            Unmanaged(found, adopt_command(found, form), remove_command(found, form) if commands else "")
-            for found in rows
-        ),
+        tuple(Unmanaged(found, form, commands) for found in rows),
         tuple(_missing(account, managed)),
         account.unread,
         tuple(found for found in extra if found.is_ending),
@@ -94,39 +92,61 @@ def audit(account: AccountObjects, managed: ManagedObjects, form: Form, *, comma
     )
 
 
-def adopt_command(found: AccountObject, form: Form) -> str:
-    """What brings the object under management: of the native provider a command, else what to declare."""
-    if found.id.startswith("order:"):
-        return "wait until the order is delivered, then run audit again"
+_PLACES = {"id": "ID", "own_id": "ID", "name": "DOMAIN", "server": "SERVER_ID", "address": "ADDRESS"}
+"""What a hint for all objects of a kind has in place of their values."""
+
+
+def _values(found: AccountObject) -> dict[str, str]:
+    server, _, address = found.id.partition("/")
+    address = found.state.values().get("address") or address
+    own = found.adopt_id or ""
+    return {"id": found.id, "own_id": own, "name": found.name, "server": server, "address": address}
+
+
+def _is_order(found: AccountObject) -> bool:
+    return found.id.startswith("order:")
+
+
+def adopt_command(found: AccountObject, form: Form, values: Mapping[str, str]) -> str:
+    """What brings an object of this kind under management: of the native provider a command, else what to
+    declare.
+    """
+    if _is_order(found):
+        return "wait until it is delivered, then run audit again"
     if form == "native":
-        return f"pulumi import {token(class_of(found.kind))} NAME {found.id}"
+        return f"pulumi import {token(class_of(found.kind))} NAME {values['id']}"
     if form == "ansible":
-        return f"declare the task hosting.cloud.{found.kind}: {{id: {found.id}, ...}}"
-    by = [f'adopt_id="{found.adopt_id}"'] if found.adopt_id else natural_key(found.resource)
+        return f"declare the task hosting.cloud.{found.kind}: {{id: {values['id']}, ...}}"
+    by = [f'adopt_id="{values["own_id"]}"'] if found.adopt_id else natural_key(found.resource)
     return f'declare hosting.{class_of(found.kind)}("NAME", {", ".join((*by, "..."))})'
 
 
-def remove_command(found: AccountObject, form: Form) -> str:
-    """What deletes the object; of a domain, what ends its renewal, since nothing deletes one."""
-    if found.id.startswith("order:"):
-        return "wait until the order is delivered"
+def remove_command(found: AccountObject, form: Form, values: Mapping[str, str]) -> str:
+    """What deletes it; of a domain, what ends its renewal, since nothing deletes one."""
+    if _is_order(found):
+        return "wait until it is delivered"
     if form != "ansible" and found.kind == "ssh_key":
         return "delete it in the control panel"  # a stack keeps the keys that it did not add
     if form == "native":
         type = token(class_of(found.kind))
-        take = f"pulumi import --protect=false --generate-code=false {type} NAME {found.id}"
+        take = f"pulumi import --protect=false --generate-code=false {type} NAME {values['id']}"
         return f"{take} && pulumi destroy --target '**{type}::NAME'"
     if form == "dynamic":
         return "declare it, pulumi up, delete the declaration, pulumi up"
     if found.kind == "domain":
-        return f"ansible localhost -m hosting.cloud.domain -a 'name={found.name} auto_renew=false'"
+        return f"ansible localhost -m hosting.cloud.domain -a 'name={values['name']} auto_renew=false'"
+    arguments = f"id={values['id']}"
     if found.kind in ("server_ip", "ptr"):
-        server, _, address = found.id.partition("/")
-        address = found.state.values().get("address") or address
-        arguments = f"server_id={server} address={address}"
-    else:
-        arguments = f"id={found.id}"
+        arguments = f"server_id={values['server']} address={values['address']}"
     return f"ansible localhost -m hosting.cloud.{found.kind} -a '{arguments} state=absent'"
+
+
+def form_there(stacks: Iterable[Path], results: Iterable[Path]) -> Form:
+    """What adopts objects without ``--form``: what made the given files, else what is installed."""
+    if exports := "".join(path.read_text(errors="replace") for path in stacks):
+        is_dynamic = dynamic_token("") in exports and f'"{token("")}' not in exports
+        return "dynamic" if is_dynamic else "native"
+    return "ansible" if (results or which("ansible-playbook")) and not which("pulumi") else "native"
 
 
 def _is_held(found: AccountObject, held: Iterable[tuple[str, str]]) -> bool:
@@ -156,10 +176,11 @@ def run(
     asking: report.Asking,
     stacks: tuple[Path, ...],
     results: tuple[Path, ...],
-    form: Form,
+    form: Form | None,
     commands: bool,
     ends_within: timedelta | None,
 ) -> report.Report:
+    form = form or form_there(stacks, results)
     is_given = stacks or (form == "ansible" and results)
     not_given = "" if is_given else _NOT_GIVEN["ansible" if form == "ansible" else "pulumi"]
     if commands and not_given:
@@ -178,12 +199,13 @@ def run(
         warnings += [f"{what} were not read: {why}" for what, why in paid.refused.items()]
     has_found = found.unmanaged or found.ended or found.uncovered
     exit_code = report.FOUND if has_found else 1 if found.unread or (paid and paid.refused) else 0
-    return report.Report(found.facts(), [*_sections(found, form)], warnings, exit_code)
+    return report.Report(found.facts(), [*_sections(found, form, commands=commands)], warnings, exit_code)
 
 
-def _sections(found: Audit, form: Form) -> Iterator[report.Section]:
+def _sections(found: Audit, form: Form, *, commands: bool) -> Iterator[report.Section]:
     for item in found.missing:
-        yield f"{item} is managed and not on the account. Next: pulumi up --refresh, or run the playbook"
+        step = "run the playbook" if form == "ansible" else "pulumi up --refresh"
+        yield f"{item} is managed and not on the account. Next: {step}"
     for one in found.ended:
         values = one.state.values()
         until = values.get("expires_at") or values.get("next_due_at")
@@ -196,7 +218,8 @@ def _sections(found: Audit, form: Form) -> Iterator[report.Section]:
         yield f"Not checked: {', '.join(map(report.plural, found.unread))}."
     if not found.unmanaged:
         if not (found.ended or found.uncovered):
-            yield f"Everything {'that was checked' if found.unread else 'on the account'} is managed."
+            what = "that was checked" if found.unread else "on the account"
+            yield f"Everything {'else ' if found.ending else ''}{what} is managed."
         return
     objects = [row.object for row in found.unmanaged]
     yield report.Table(
@@ -207,12 +230,24 @@ def _sections(found: Audit, form: Form) -> Iterator[report.Section]:
         ],
     )
     monthly = report.totals((one.price_monthly, one.currency) for one in objects)
-    yield f"\n{len(objects)} unmanaged, {monthly} per month\n"
-    for row in found.unmanaged:
-        yield f"{row.object.kind} {row.object.id}\n  adopt:  {row.adopt}"
-        if row.remove:
-            yield f"  remove: {row.remove}"
-    others = " and ".join(f"--form {other}" for other in ("native", "dynamic", "ansible") if other != form)
-    yield f"\nTo adopt in another form: {others}. To adopt everything: pulumi-hosting import DIR"
-    if not any(row.remove for row in found.unmanaged):
+    counts = Counter(report.plural(one.kind) for one in objects)
+    counted = ", ".join(f"{number} {kind if number > 1 else kind[:-1]}" for kind, number in counts.items())
+    yield f"\n{len(objects)} unmanaged ({counted}), {monthly} per month\n"
+    yield from _hints("adopt", objects, adopt_command, form)
+    yield f"To adopt everything: pulumi-hosting import DIR --form {form}\n"
+    if commands:
+        yield from _hints("remove", objects, remove_command, form)
+    else:
         yield "To see what removes them: --commands"
+
+
+def _hints(
+    verb: str, objects: Iterable[AccountObject], command: Callable[..., str], form: Form
+) -> Iterable[str]:
+    """One line for each kind, with the table's columns in place of values."""
+    lines: dict[str, None] = {}
+    for one in objects:
+        places = _PLACES | ({"own_id": "ADDRESS"} if one.resource.parent else {})
+        title = f"{'ordered ' * _is_order(one)}{one.resource.title}"
+        lines[f"To {verb} each {title}: {command(one, form, places)}"] = None
+    return lines

@@ -1,14 +1,19 @@
 """Everything that is on the account, written as the files of a program or a playbook."""
 
 import re
-from collections.abc import Iterator, Mapping
-from itertools import chain, repeat
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import chain, groupby, repeat
 from pathlib import Path
 from textwrap import indent
 from typing import Any, Literal
 
 import yaml
 
+from pulumi_hosting.client.shared_store import Files
+from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.installation import INSTALL_COLLECTION
 from pulumi_hosting.provider.names import class_of
 from pulumi_hosting.reports.account_copy import run as write_account_file
@@ -25,69 +30,75 @@ from pulumi_hosting.reports.account_import import (
     remainder,
 )
 from pulumi_hosting.reports.account_objects import named, read_account
-from pulumi_hosting.reports.report import Asking, CannotAnswer, Report, Section, Table, Unusable, plural
+from pulumi_hosting.reports.import_pipeline import SCOPE, Service, pipeline_of
+from pulumi_hosting.reports.new_files import must_be_free, write
+from pulumi_hosting.reports.report import Asking, Report, Section, Table, Unusable, plural
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.powers import Priced
+from pulumi_hosting.session.request import Request
+from pulumi_hosting.session.shared_reads import Reads
+from pulumi_hosting.session.snapshot_files import SnapshotFiles
 
 Form = Literal["dynamic", "native", "ansible"]
 
 
-def run(asking: Asking, directory: Path | None, form: Form, account_file: Path | None) -> Report:
+MOST_IN_ONE_FILE = 100
+"""Of more objects, those of each kind are in a file of their own."""
+
+
+def run(
+    asking: Asking, directory: Path | None, form: Form, account_file: Path | None, pipeline: Service | None
+) -> Report:
     if directory is None and account_file is not None:
         return write_account_file(asking, account_file)
     if directory is None or account_file is not None:
         raise Unusable("give DIR or --account-file FILE, not both. Next: pulumi-hosting import --help")
-    _must_be_free(directory, ("site.yml",) if form == "ansible" else ("Pulumi.yaml", "__main__.py"))
+    names = ("site.yml",) if form == "ansible" else ("Pulumi.yaml", "__main__.py")
+    must_be_free(directory / name for name in names)
     with asking() as (request, step):
         if request.client.is_test_key:
             raise Unusable(
                 "HOSTING_API_KEY is a test key, with which objects are only simulated. Next: set a live key "
                 "that may read servers, domains and webhooks"
             )
-        found = account_import(read_account(request, step))
+        with _going_on(request):
+            found = account_import(read_account(request, step))
     steps: Steps = ()
-    files: dict[str, str] = {}
-    if found.declared and form == "ansible":
-        steps = _steps_of_playbook(found)
-        files = {"site.yml": _playbook(found, steps)}
-    elif found.declared:
-        steps, name = _steps_of_program(found, form), directory.resolve().name
-        files = {"Pulumi.yaml": _project(name, steps), "__main__.py": _main(found, form, steps)}
-    if files:
-        _write(directory, files)
-    written = [str(directory / name) for name in files]
+    files: dict[Path, str] = {}
+    if found.declared:
+        last, beside = pipeline_of(directory, form, pipeline) if pipeline else ((), {})
+        if form == "ansible":
+            steps = _steps_of_playbook(found) + last
+            made = _playbook(found, steps)
+        else:
+            steps = _steps_of_program(found, form) + last
+            made = _program(found, form, steps, directory.resolve().name)
+            made["Pulumi.yaml"] += f"  hosting:scope: {SCOPE}\n" if pipeline else ""
+        files = {directory / name: text for name, text in made.items()} | beside
+        write(files)
+    written = [*map(str, files)]
     warnings = [*map(str, found.left_out), *(one.remark for one in found.declared if one.remark)]
     warnings += [f"{plural(kind)} were not read: {reason}" for kind, reason in found.unread.items()]
     sections = [*_sections(found, directory, written, steps)]
-    return Report(_facts(found, written, steps), sections, warnings, 1 if found.unread else 0)
+    return Report(_facts(found, written, steps), sections, warnings, 0 if found.is_complete else 1)
 
 
-def _must_be_free(directory: Path, names: tuple[str, ...]) -> None:
-    there = [str(directory / name) for name in names if (directory / name).exists()]
-    if there:
-        raise Unusable(
-            f"{' and '.join(there)} exist{'' if there[1:] else 's'} already; nothing was written. Next: give "
-            "another directory"
-        )
-
-
-def _write(directory: Path, files: Mapping[str, str]) -> None:
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        for name, text in files.items():
-            with (directory / name).open("x", encoding="utf-8") as file:
-                file.write(text)
-    except OSError as error:
-        raise CannotAnswer(f"{directory} cannot be written to: {error.strerror or error}") from None
+@contextmanager
+def _going_on(request: Request) -> Iterator[None]:
+    """Keeps what is read, so that a run that was stopped goes on: addresses are one expensive request for
+    each server.
+    """
+    folder = local_files.directory() / f"import-{local_files.account_scope(request.client)}"
+    folder.mkdir(exist_ok=True)
+    request.session.reads = Reads(SnapshotFiles(Files(folder), lambda: ""))
+    yield
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _sections(found: AccountImport, directory: Path, written: list[str], steps: Steps) -> Iterator[Section]:
-    if not written and found.unread:
-        unread = ", ".join(map(plural, found.unread))
-        yield f"There is nothing to be declared in what was read; nothing was written. Not read: {unread}."
-        return
     if not written:
-        yield "There is nothing on the account to be declared; nothing was written."
+        unread = f" Not read: {', '.join(map(plural, found.unread))}." if found.unread else ""
+        yield f"There is nothing to be declared; nothing was written.{unread}"
         return
     yield Table(("KIND", "DECLARED"), [*found.counts().items()])
     if secrets := found.secrets():
@@ -104,12 +115,11 @@ def _facts(found: AccountImport, written: list[str], steps: Steps) -> dict[str, 
         "written": written,
         "declared": [{**named(one.object), "name": one.name} for one in found.declared],
         "configuration": [
-            {"kind": one.object.kind, "id": one.object.id, "field": field, "name": variable}
+            {**named(one.object), "field": field, "name": variable}
             for one, field, variable in found.secrets()
         ],
         "left_out": [
-            {"kind": one.object.kind, "id": one.object.id, "field": one.field, "reason": one.reason}
-            for one in found.left_out
+            {**named(one.object), "field": one.field, "reason": one.reason} for one in found.left_out
         ],
         "not_read": dict(found.unread),
         "next": [command for command, _ in steps],
@@ -141,6 +151,10 @@ _PROTECTED = (
     "protect: what was bought is not deleted, and a domain's renewal is not ended, as long as it is there.",
     "To give something up, delete `protect=True`, run `pulumi up`, then delete the declaration.",
 )
+_IMPORT: Mapping[Form, str] = {
+    "dynamic": "import pulumi_hosting as hosting\n",
+    "native": "from pulumi_hosting import native as hosting\n",
+}
 _LIMIT = """\
 config:
   # Nothing is ordered, not even in place of what was deleted. To order, raise it for the stack:
@@ -164,34 +178,47 @@ def _steps_of_program(found: AccountImport, form: Form) -> Steps:
     )
 
 
-def _project(project: str, steps: Steps) -> str:
-    """The file ``Pulumi.yaml``. ``project``: the name of the Pulumi project, made fit."""
+def _program(found: AccountImport, form: Form, steps: Steps, project: str) -> dict[str, str]:
+    """``project``: the name of the Pulumi project, made fit."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", project).strip("-.") or "account"
     settings = commented(["Next:", *(f"  {line}" for line in next_steps(steps))])
-    return f"{settings}name: {python_text(name)}\nruntime: python\n{_LIMIT}"
+    kept = _PROTECTED if any(map(_is_protected, found.declared)) else ()
+    head = introduction(found, steps, _SECRETS) + commented(["", *_AFTERWARDS[form], *kept])
+    parts = _by_kind(found)
+    files = {f"{_module(kind)}.py": _declarations(part, form, kind) for kind, part in parts.items()}
+    main = "".join(f"import {_module(kind)}  # noqa: F401\n" for kind in parts)
+    files["__main__.py"] = f"{head}\n{main or _declarations(found.declared, form)}{remainder(found)}"
+    return files | {"Pulumi.yaml": f"{settings}name: {python_text(name)}\nruntime: python\n{_LIMIT}"}
 
 
-def _main(found: AccountImport, form: Form, steps: Steps) -> str:
-    secrets, protects = found.secrets(), any(_is_protected(declared) for declared in found.declared)
-    imports = {
-        "dynamic": ("import pulumi\n\n" if secrets or protects else "")
-        + "import pulumi_hosting as hosting\n",
-        "native": "import pulumi\n\nfrom pulumi_hosting import native as hosting\n",
-    }
-    parts = [
-        introduction(found, steps, _SECRETS),
-        commented(["", *_AFTERWARDS[form], *(_PROTECTED if protects else ())]),
-        "\n",
-        imports[form],
-        "\nconfig = pulumi.Config()\n" if secrets else "",
-    ]
-    kind = None
-    for declared in found.declared:
-        if declared.object.kind != kind:
-            parts.append("\n")
-        kind = declared.object.kind
-        parts.append(_declaration(declared, form))
-    return "".join(parts) + remainder(found)
+def _by_kind(found: AccountImport) -> dict[str, list[DeclaredObject]]:
+    """What is in files of its own: nothing of few objects."""
+    apart = found.declared if len(found.declared) > MOST_IN_ONE_FILE else ()
+    return {kind: [*part] for kind, part in groupby(apart, lambda one: one.object.kind)}
+
+
+def _module(kind: str) -> str:
+    return plural(kind).replace(" ", "_")
+
+
+def _declarations(declared: Sequence[DeclaredObject], form: Form, file_of: str = "") -> str:
+    """Imports and declarations. ``file_of``: the kind that the file holds alone, so that it imports the
+    others it refers to.
+    """
+    text, kind, others = "", "", set()
+    secret = any(isinstance(value, ConfiguredValue) for one in declared for value in one.inputs.values())
+    for one in declared:
+        inputs = dict(one.inputs)
+        for name, value in inputs.items():
+            if file_of and isinstance(value, Reference) and value.kind != file_of:
+                others.add(_module(value.kind))
+                inputs[name] = replace(value, variable=f"{_module(value.kind)}.{value.variable}")
+        text += "\n" * (one.object.kind != kind) + _declaration(replace(one, inputs=inputs), form)
+        kind = one.object.kind
+    needs_pulumi = secret or form == "native" or any(map(_is_protected, declared))
+    imports = "import pulumi\n\n" * needs_pulumi + _IMPORT[form]
+    imports += "".join(f"import {module}\n" for module in sorted(others))
+    return imports + "\nconfig = pulumi.Config()\n" * secret + text
 
 
 def _is_protected(declared: DeclaredObject) -> bool:
@@ -297,7 +324,7 @@ def _steps_of_playbook(found: AccountImport) -> Steps:
     )
 
 
-def _playbook(found: AccountImport, steps: Steps) -> str:
+def _playbook(found: AccountImport, steps: Steps) -> dict[str, str]:
     head = [
         "- name: Everything on the account",
         "  hosts: localhost",
@@ -308,12 +335,17 @@ def _playbook(found: AccountImport, steps: Steps) -> str:
         "    # Nothing is ordered, not even in place of what was deleted. Raise or remove it to order.",
         *(f'    hosting.cloud.{kind}: {{max_charge: "0.00"}}' for kind in _PRICED),
     ]
-    tasks = "\n".join(
-        indent(commented([one.remark] if one.remark else []) + _dumped([_task(one)]), " " * 4)
-        for one in found.declared
+    files = {f"{_module(kind)}.yml": f"---\n{_tasks(part)}" for kind, part in _by_kind(found).items()}
+    imports = "".join(f"- ansible.builtin.import_tasks: {name}\n" for name in files)
+    tasks = imports or _tasks(found.declared)
+    play = "\n".join([*head, "  tasks:", indent(tasks, " " * 4)])
+    return {"site.yml": f"{introduction(found, steps, _VAULT)}---\n{play}{remainder(found)}", **files}
+
+
+def _tasks(declared: Iterable[DeclaredObject]) -> str:
+    return "\n".join(
+        commented([one.remark] if one.remark else []) + _dumped([_task(one)]) for one in declared
     )
-    play = "\n".join([*head, "  tasks:", ""])
-    return f"{introduction(found, steps, _VAULT)}---\n{play}{tasks}{remainder(found)}"
 
 
 def _task(declared: DeclaredObject) -> dict[str, Any]:

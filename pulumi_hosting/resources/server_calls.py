@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, Literal
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.values import id_number
+from pulumi_hosting.api.values import check_server_name, id_number, passes
 from pulumi_hosting.client import exceptions
 from pulumi_hosting.exactly_once import address_list, order_facts
 from pulumi_hosting.exactly_once.idempotency_keys import SCHEME
@@ -165,7 +165,8 @@ def adoptable_server(request: Request, id: str, declared: Mapping[str, Any]) -> 
         )
     billing = server.billing
     shown = {**machine(server), "billing_cycle": billing.cycle if billing else None}
-    if differing := differences(shown, declared):
+    kept = {} if passes(check_server_name, str(declared.get("name"))) else {"name": server.name}
+    if differing := differences(shown | kept, declared):  # another name could not be sent
         raise errors.ResourceError(
             f"adopt_id: server {id} is not the declared one: {'; '.join(differing)}. Next: declare what it is"
         )

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import by_id, servers
 from pulumi_hosting.api.secrets import Secret
-from pulumi_hosting.api.values import id_number
+from pulumi_hosting.api.values import NAME_LENGTH, check_server_name, id_number, passes
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.client.requests import check_body
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
@@ -22,6 +22,8 @@ from pulumi_hosting.session.text import as_text
 _OPERATIONS = by_id(servers.OPERATIONS)
 _LONGEST_TAG = ownership_tag("", 10**9 - 1)
 REBUILDS = base.Trait(rebuilds=True)
+PanelName = Annotated[m.Line, Field(min_length=1, max_length=NAME_LENGTH)]
+"""Any name that an existing server may have."""
 MOST_HOURS = 720
 """That one order or renewal pays."""
 
@@ -38,7 +40,7 @@ class ServerInputs(base.Inputs):
     os: Annotated[
         m.OsSlug, REBUILDS, Drift(lambda value: "almalinux-9" if value != "almalinux-9" else "debian-12")
     ] = Field(description="Image slug, from the catalog. A change replaces it, or as `rebuild` decides.")
-    name: Annotated[m.ServerName, Drift(renamed)]
+    name: Annotated[PanelName, base.Trait(sendable=check_server_name), Drift(renamed)]
     months: Annotated[Annotated[base.WholeNumber, AfterValidator(base.OneOf(m.MONTHS))], base.PRICES] = Field(
         default=1,
         description="Months paid when ordering: 1, 3, 6 or 12. Not together with hours. Used at "
@@ -127,9 +129,11 @@ class ServerInputs(base.Inputs):
         """
         if self.tariff_id is None or self.os is None or self.name is None:  # not known yet
             return
+        # whether the name is sent is not known yet
+        sent = self if passes(check_server_name, self.name) else self.model_copy(update={"name": None})
         for id, make, where in (
-            ("create_server", self.order_body, "custom_fields"),
-            ("update_server", self._longest_change, "notes"),
+            ("create_server", sent.order_body, "custom_fields"),
+            ("update_server", sent._longest_change, "notes"),
         ):
             try:
                 check_body(_OPERATIONS[id], make)

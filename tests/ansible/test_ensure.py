@@ -51,7 +51,7 @@ def order(ensure: Ensure, name: str) -> str:
 
 
 def test_an_incomplete_declaration_is_validated() -> None:
-    assert declared(RESOURCES["server"], {"name": "web 1"}).failures.keys() == {"name"}
+    assert declared(RESOURCES["server"], {"name": "web\n1"}).failures.keys() == {"name"}
     assert declared(RESOURCES["server"], {"name": "web-1", "months": 1, "hours": 5}).failures.keys() == {
         "hours"
     }

@@ -30,7 +30,7 @@ def failures(raw: dict[str, Any], unknown: set[str] | None = None) -> dict[str, 
         ({"tariff_id": 1.5}, "tariff_id"),
         ({"tariff_id": True}, "tariff_id"),
         ({"os": ""}, "os"),
-        ({"name": "not a name"}, "name"),
+        ({"name": "not\na name"}, "name"),
         ({"name": "web\n"}, "name"),
         ({"months": 2}, "months"),
         ({"months": 3, "hours": 1}, "hours"),
@@ -90,7 +90,7 @@ def test_what_was_checked_does_not_show_its_secrets() -> None:
     given = {"tariff_id": 1, "os": "debian-12", "name": "web", "password": CANARY}
     good = check(SERVER, given)
     assert good.values["password"] == CANARY
-    bad = check(SERVER, {**given, "name": "no good name"})
+    bad = check(SERVER, {**given, "name": "no\ngood name"})
     assert bad.failures
     assert CANARY not in f"{good!r} {bad!r}"
 
@@ -103,7 +103,7 @@ def test_a_refused_secret_is_not_repeated() -> None:
 
 def test_unknown_fields_are_not_checked_but_the_others_are() -> None:
     assert failures({"name": "web-1", "os": "debian-12"}, {"tariff_id"}) == {}
-    assert list(failures({"name": "bad name", "os": "debian-12"}, {"tariff_id"})) == ["name"]
+    assert list(failures({"name": "bad\nname", "os": "debian-12"}, {"tariff_id"})) == ["name"]
     assert list(failures(GOOD, {"colour"})) == ["colour"]
 
 

@@ -1,6 +1,7 @@
 """``pulumi-hosting audit``: what the account holds and nothing manages."""
 
 import json
+import re
 import shlex
 from decimal import Decimal
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from pulumi_hosting.emulator import Running
 from pulumi_hosting.rehearsal.engines import Engine
+from pulumi_hosting.reports import audit
 from tests.reports.conftest import Command, Owner
 from tests.support.programs import install_plugin
 
@@ -87,6 +89,7 @@ def test_what_adopts_is_named_for_every_form(command: Command, owner: Owner) -> 
     (address, *_) = [
         ip.id for ip in owner.client.servers.ips.list(int(web)) if not ip.primary and ip.version == 4
     ]
+    ids = re.compile(rf"{web}/{address}|{web}|{address}|{key}")
     wanted = {
         "native": {
             "server": f"pulumi import hosting:index:Server NAME {web}",
@@ -107,12 +110,17 @@ def test_what_adopts_is_named_for_every_form(command: Command, owner: Owner) -> 
     for form, commands in wanted.items():
         rows = found(command("audit", "--form", form, "--json"))["unmanaged"]
         assert {row["kind"]: row["adopt"] for row in rows} == commands
-        shown = command("audit", "--form", form).stdout
-        assert all(f"adopt:  {text}" in shown for text in commands.values())
-        others = " and ".join(f"--form {other}" for other in wanted if other != form)
-        assert f"\nTo adopt in another form: {others}. " in shown
+        hints = {f"To adopt each {HINTS[kind]}: {ids.sub('ID', text)}" for kind, text in commands.items()}
+        hints = {
+            line.replace('ServerIp("NAME", adopt_id="ID"', 'ServerIp("NAME", adopt_id="ADDRESS"')
+            for line in hints
+        }
+        lines = command("audit", "--form", form).stdout.splitlines()
+        assert {line for line in lines if line.startswith("To adopt each")} == hints
+        assert f"To adopt everything: pulumi-hosting import DIR --form {form}" in lines
 
 
+HINTS = {"server": "server", "server_ip": "server address", "ssh_key": "SSH key"}
 NO_STACK = (
     "no stack was given, so what stacks manage is listed too. Next: pulumi stack export > prod.json, then "
     "--stack prod.json"
@@ -128,12 +136,13 @@ def test_no_command_that_deletes_is_printed_without_the_stacks(
     owner.control("PATCH", f"/servers/{owner.order('web')}", {"notes": "front end [iac2:aaaaaaaa.1]"})
     (tmp_path / "drift.json").write_text(json.dumps({"objects": []}))
     arguments = ["--results", str(tmp_path / "drift.json")] if given == "results" else []
-    for extra in ([], ["--json"], ["--form", "dynamic"]):
+    for extra in (["--form", "native"], ["--form", "native", "--json"], ["--form", "dynamic"]):
         answer = command("audit", *arguments, *extra)
         assert answer.exit_code == 7
         assert answer.stderr == f"warning: {NO_STACK}\n"
         assert not [word for word in DELETES if word in answer.output]
-        assert "remove:" not in answer.output
+        assert "To remove" not in answer.output
+    arguments += ["--form", "native"]
     assert "remove" not in found(command("audit", *arguments, "--json"))["unmanaged"][0]
     asked = len(owner.requested("GET"))
     refused = command("audit", *arguments, "--commands")
@@ -151,15 +160,20 @@ def test_a_playbook_is_all_that_its_user_has_to_give(command: Command, owner: Ow
     drift.write_text(json.dumps({"objects": [{"kind": "server", "id": web, "name": "web", "mode": "live"}]}))
     given = command("audit", "--form", "ansible", "--results", drift, "--commands")
     assert (given.exit_code, given.stderr) == (7, "")
-    assert f"remove: ansible localhost -m hosting.cloud.server -a 'id={db} state=absent'" in given.stdout
-    assert f"id={web}" not in given.stdout
+    hint = "To remove each server: ansible localhost -m hosting.cloud.server -a 'id=ID state=absent'"
+    assert given.stdout.splitlines()[-1] == hint
+    rows = found(command("audit", "--form", "ansible", "--results", drift, "--commands", "--json"))[
+        "unmanaged"
+    ]
+    removed = f"ansible localhost -m hosting.cloud.server -a 'id={db} state=absent'"
+    assert [row["remove"] for row in rows] == [removed]
 
 
 def test_commands_are_printed_if_asked_for(command: Command, owner: Owner, tmp_path: Path) -> None:
     owner.order("web"), owner.add_key()
     stack = export(tmp_path / "prod.json")
     plain = command("audit", "--stack", stack)
-    assert "remove:" not in plain.stdout
+    assert "To remove" not in plain.stdout
     assert plain.stdout.endswith("To see what removes them: --commands\n")
     assert plain.stderr == ""
     assert not any(
@@ -350,4 +364,39 @@ def test_addresses_and_servers_are_one_sum(command: Command, owner: Owner) -> No
     owner.client.servers.ips.add(int(web), idempotency_key="by-hand-0000000000000002")
     prices = [Decimal(row["price_monthly"]) for row in found(command("audit", "--json"))["unmanaged"]]
     assert len(prices) == 2
-    assert f"2 unmanaged, {sum(prices):.2f} EUR per month" in command("audit").stdout
+    total = f"{sum(prices):.2f} EUR per month"
+    assert f"2 unmanaged (1 server, 1 server ip), {total}" in command("audit").stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "installed", "hint"),
+    [
+        ("pulumi-python:dynamic/hosting:Server", (), 'declare hosting.Server("NAME", adopt_id="ID", ...)'),
+        ("hosting:index:Server", ("ansible-playbook",), "pulumi import hosting:index:Server NAME ID"),
+        ("results", (), "declare the task hosting.cloud.server: {id: ID, ...}"),
+        ("results", ("pulumi",), "pulumi import hosting:index:Server NAME ID"),
+        ("", (), "pulumi import hosting:index:Server NAME ID"),
+        ("", ("ansible-playbook",), "declare the task hosting.cloud.server: {id: ID, ...}"),
+        ("", ("ansible-playbook", "pulumi"), "pulumi import hosting:index:Server NAME ID"),
+    ],
+)
+def test_the_hint_is_for_the_frontend_that_is_there(
+    command: Command,
+    owner: Owner,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    given: str,
+    installed: tuple[str, ...],
+    hint: str,
+) -> None:
+    monkeypatch.setattr(audit, "which", lambda name: name if name in installed else None)
+    for number in range(40):
+        owner.control("POST", "/servers", {"name": f"web-{number}"})
+    file = tmp_path / "given.json"
+    file.write_text(json.dumps({"objects": []}))
+    if "Server" in given:
+        file.write_text(export(file, web="20099").read_text().replace("hosting:index:Server", given))
+    option = "--results" if given == "results" else "--stack"
+    shown = command("audit", *((option, file) if given else ())).stdout.splitlines()
+    assert [line for line in shown if line.startswith("To adopt each")] == [f"To adopt each server: {hint}"]
+    assert len(shown) < 40 + 12  # a row for each object, and no further line

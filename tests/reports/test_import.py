@@ -3,23 +3,20 @@ over.
 """
 
 import ast
-import base64
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import Result
 
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.emulator import Running
-from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.engines import Engine
 from pulumi_hosting.rehearsal.warm_python import WarmPython
 from pulumi_hosting.reports.import_files import python_text
 from tests.ansible.conftest import Ansible, ansible_environ
 from tests.checked import checked
-from tests.reports.conftest import Command, Owner
+from tests.reports.conftest import Command, Owner, public_key, roomy_key, unmanaged, writes
 from tests.support.programs import install_plugin
 
 SITES = [1, pytest.param(12, marks=pytest.mark.slow)]
@@ -30,21 +27,8 @@ HOOK_VARIABLE = "webhook_subscription_hooks_example_com"
 HOSTILE = "Alice's \"{{ lookup('pipe', 'touch stolen') }}\" # \\ \u202e"
 
 
-def public_key(number: int) -> str:
-    head = b"\0\0\0\x0bssh-ed25519\0\0\0\x20"
-    return f"ssh-ed25519 {base64.b64encode(head + number.to_bytes(32, 'big')).decode()} key-{number}"
-
-
-def roomy_key(control: Control) -> str:
-    """A key whose limits per minute no test waits for."""
-    limits = {"mode": "live", "rate_per_minute": 10**6, "rate_expensive_per_minute": 10**6}
-    return str(control("POST", "/keys", limits)["key"])
-
-
 class Used(Owner):
     """An account that was used by hand: several sites, with names that repeat."""
-
-    control: Control
 
     def __init__(self, emulator: Running, sites: int) -> None:
         super().__init__(emulator)
@@ -124,17 +108,6 @@ class Used(Owner):
         )
         return answer.server.id  # type: ignore[union-attr]  # no order is slow here
 
-    def untagged(self) -> dict[str, Any]:
-        """Every object, without what an ownership tag is written behind."""
-        kinds = ("servers", "addresses", "domains", "ssh_keys", "subscriptions")
-        rows = {kind: [dict(row) for row in self.objects(kind)] for kind in kinds}
-        for row in (*rows["servers"], *rows["subscriptions"]):
-            for text in ("notes", "description"):
-                if row.get(text) is not None:
-                    row[text] = row[text].partition(" [iac2:")[0].partition("[iac2:")[0]
-            row.pop("updated_at", None)
-        return rows
-
 
 def written(command: Command, owner: Used, directory: Path, form: str) -> dict[str, Any]:
     """Import the account; what the command says."""
@@ -142,24 +115,6 @@ def written(command: Command, owner: Used, directory: Path, form: str) -> dict[s
     assert answer.exit_code == 0, answer.output
     facts: dict[str, Any] = json.loads(answer.stdout)
     return facts
-
-
-def writes(owner: Owner, since: int) -> set[str]:
-    """Requests that are no reads, without the ids in them."""
-    requests = owner.control("GET", "/requests?since=0")[since:]
-    return {
-        f"{entry['method']} {entry['path'].rpartition('/')[0]}"
-        for entry in requests
-        if entry["method"] != "GET"
-    }
-
-
-def unmanaged(audited: Result) -> list[str]:
-    """The ids of what an audit found. The suspended servers are managed, and named each time."""
-    facts = json.loads(audited.stdout)
-    assert {row["name"] for row in facts["ended"]} <= {"unpaid"}
-    assert audited.exit_code == (7 if facts["unmanaged"] or facts["ended"] else 0), audited.output
-    return [row["id"] for row in facts["unmanaged"]]
 
 
 @pytest.mark.parametrize("sites", SITES)
@@ -335,7 +290,7 @@ def test_files_are_not_overwritten(command: Command, owner: Owner, tmp_path: Pat
     refused = command("import", tmp_path, "--form", "ansible")
     assert refused.exit_code == 2
     assert refused.stderr.splitlines() == [
-        f"error: {tmp_path / 'site.yml'} exists already; nothing was written. Next: give another directory"
+        f"error: {tmp_path / 'site.yml'} exists already; nothing was written. Next: give another name"
     ]
     assert owner.requested("GET")[1:] == []  # the order was looked up once, by this test
     assert command("import", tmp_path).exit_code == 0  # other files
@@ -348,7 +303,7 @@ def test_an_empty_account_is_no_file(command: Command, owner: Owner, tmp_path: P
     answer = command("import", tmp_path / "shop")
     assert (answer.exit_code, answer.stdout) == (
         0,
-        "There is nothing on the account to be declared; nothing was written.\n",
+        "There is nothing to be declared; nothing was written.\n",
     )
     assert not (tmp_path / "shop").exists()
     assert owner.living == []
@@ -385,8 +340,9 @@ def test_what_cannot_be_declared_is_left_out_and_named(
         name="late", tariff_id=1, os="debian-12", months=1, idempotency_key="by-hand-late-000001"
     )
     answer = command("import", tmp_path / "shop", "--json")
-    assert answer.exit_code == 0, answer.output
+    assert answer.exit_code == 1, answer.output
     facts = json.loads(answer.stdout)
+    assert all(". Next: " in row["reason"] for row in facts["left_out"])
     assert {(row["kind"], row["id"]) for row in facts["declared"]} == {
         ("server", str(made["id"])),
         ("domain", str(domain["id"])),
@@ -409,7 +365,7 @@ def test_a_kind_that_the_key_may_not_read_is_named(command: Command, owner: Owne
     narrow = owner.control("POST", "/keys", {"mode": "live", "scopes": ["servers:read", "webhooks:manage"]})
     empty = command("import", tmp_path / "shop", key=narrow["key"])
     assert (empty.exit_code, (tmp_path / "shop").exists()) == (1, False)
-    assert empty.stdout.startswith("There is nothing to be declared in what was read; nothing was written.")
+    assert empty.stdout.startswith("There is nothing to be declared; nothing was written.")
     assert "Not read: domains" in empty.stdout
     owner.order("web")
     answer = command("import", tmp_path / "shop", key=narrow["key"])

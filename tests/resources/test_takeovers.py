@@ -4,13 +4,16 @@ from typing import Any
 
 import pytest
 
+from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.exactly_once.ownership_tag import next_tag, ownership_tag, with_tag
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import check
+from pulumi_hosting.planning.plan import plan
 from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.errors import (
     NotOurs,
     ResourceConflict,
+    ResourceError,
     WaitTimeout,
 )
 from pulumi_hosting.session.ownership import Ownership
@@ -318,3 +321,43 @@ def test_an_adopted_server_whose_tag_cannot_be_written_can_be_deleted(harness: R
     assert adopted.ownership_tag == other.ownership_tag == harness.living[0]["notes"]
     apply.delete(harness.context(), SERVER, adopted)
     assert harness.living == []
+
+
+def test_a_name_that_the_control_panel_allows_is_never_sent(harness: ResourceHarness) -> None:
+    """Declared as it is, it is no difference. An order, a rename and a takeover with one are refused before
+    anything is sent; taken over under its own name, the server is changed in every other field."""
+    id = harness.order().id
+    harness.control("PATCH", f"/servers/{id}", {"name": "Web Server"})
+    sent = len(harness.account.control("GET", "/requests?since=0"))
+    named = {**GOOD, "name": "Web Server"}
+    for given, recorded in (
+        (named, None),
+        (named, GOOD),
+        ({**named, "adopt_id": id}, {**GOOD, "adopt_id": id}),
+    ):
+        refused = plan(harness.context(), SERVER, check(SERVER, given), recorded=recorded).refusals
+        assert list(refused) == ["name"]
+    assert len(harness.account.control("GET", "/requests?since=0")) == sent
+    other = {**named, "name": "Web  Server", "adopt_id": id}
+    with pytest.raises(ResourceError, match="name is 'Web Server', not 'Web  Server'"):
+        plan(harness.context(), SERVER, check(SERVER, other))
+    same = check(SERVER, {**named, "adopt_id": id, "notes": "front end"})
+    assert plan(harness.context(), SERVER, same).refusals == {}
+    state = harness.order({**named, "adopt_id": id, "notes": "front end"})
+    assert (state.name, harness.living[0]["name"]) == ("Web Server", "Web Server")
+    assert (harness.living[0]["notes"].partition(" [")[0], harness.charges) == ("front end", 1)
+
+
+def test_a_playbook_finds_such_a_server_and_renames_it_to_no_other(harness: ResourceHarness) -> None:
+    id = harness.order(name_is_identity=True).id
+    harness.control("PATCH", f"/servers/{id}", {"name": "Web Server"})
+    options = apply.ApplyOptions(dry_run=True)
+    for name, given in (("Web Server", None), ("Web Server", id)):
+        inputs = check(SERVER, {**GOOD, "name": name}).inputs
+        done = apply.ensure(harness.context(name_is_identity=True), SERVER, inputs, id=given, options=options)
+        assert done.action == "unchanged"
+    for name, given in (("Web  Server", id), ("My DB", None)):
+        inputs = check(SERVER, {**GOOD, "name": name}).inputs
+        with pytest.raises(InvalidInput, match="name: may contain only"):
+            apply.ensure(harness.context(name_is_identity=True), SERVER, inputs, id=given, options=options)
+    assert (len(harness.living), harness.charges) == (1, 1)

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.hosting.cloud.plugins.plugin_utils.snapshot_files import SnapshotFiles
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.results import Damaged
 from pulumi_hosting.client.shared_store import Files
@@ -20,6 +19,7 @@ from pulumi_hosting.session.account_snapshot import (
     InMemory,
     Storage,
 )
+from pulumi_hosting.session.snapshot_files import SnapshotFiles
 from tests.support.waiting import HANG_SECONDS
 
 Make = Callable[[], Storage]

@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING
 
 from ..module_utils.json_types import Json, Values
 from ..module_utils.run_memory import CHARGED, PLANNED, ProcessStorage, spent_in
-from .snapshot_files import SNAPSHOT, SnapshotFiles
+
+with suppress(ImportError):  # the task then says what is missing, and where
+    from pulumi_hosting.session.snapshot_files import SNAPSHOT, SnapshotFiles
 
 if TYPE_CHECKING:
     from pulumi_hosting.client.shared_store import SharedStore

@@ -1,26 +1,20 @@
-# Copyright: the pulumi-hosting authors
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Where the snapshot of an account is kept for all tasks and worker processes of a run: a value for each
-part, in the store of the run.
+"""Where the snapshot of an account is kept for several processes, all of one run or one after the other: a
+value for each part, in a store.
 
 One process at a time asks the service; the others wait for the value and read it. Nothing in it is a secret.
 If the store has no locks, each process asks for itself.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from typing import Any, ClassVar
 
-with suppress(ImportError):  # the task then says what is missing, and where
-    from pulumi_hosting.client.shared_store import SharedStore
-    from pulumi_hosting.session.account_snapshot import InMemory, Kept
-    from pulumi_hosting.session.snapshot_text import from_text, to_text
+from pulumi_hosting.client.shared_store import SharedStore
+from pulumi_hosting.session.account_snapshot import InMemory, Kept
+from pulumi_hosting.session.snapshot_text import from_text, to_text
 
-
-SNAPSHOT = "hosting.cloud.snapshot-"
+SNAPSHOT = "snapshot-"
 
 
 class SnapshotFiles:

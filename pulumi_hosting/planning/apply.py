@@ -472,10 +472,9 @@ def _refuse_taken_name(
 
 
 def _cannot_change(resource: AnyResource, current: State, found: Diff, inputs: Any) -> str:
-    given, named_by = inputs.given(), resource.Inputs.named_by()
     what = "; ".join(
-        f"{by} is {getattr(current, by)!r}, not {given[by]!r}"
-        if (by := named_by.get(change.field)) in given
+        f"{by} is {getattr(current, by)!r}, not {inputs.given()[by]!r}"
+        if (by := resource.Inputs.named_by().get(change.field)) in inputs.given()
         else f"{change.field} is {change.before!r}, not {change.after!r}"
         for change in found.changes
         if change.replaces

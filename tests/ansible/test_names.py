@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.ansible.in_process import Play, account_problems
+from tests.ansible.in_process import Play, charged
 from tests.ansible.test_planned import ORDER, both
 from tests.ansible.test_playbooks import KEY_LINE, OTHER_LINE
 from tests.support.account import Account
@@ -38,12 +38,11 @@ def test_a_play_without_ids_is_predicted_and_sends_the_right_ones() -> None:
 @pytest.mark.parametrize("check_mode", [False, True])
 def test_a_name_of_none_or_several_is_refused_with_the_choices(check_mode: bool) -> None:
     emulated = Account()
-    first = Play(emulated)
-    client = first.client(first.key, False)
+    client = Play(emulated).client(emulated.live_key, False)
     for line in (KEY_LINE, OTHER_LINE):
         client.ssh_keys.create(name="laptop", public_key=line)
-    first("server", name="a", **ORDER)
-    client.servers.create(name="a", **ORDER)
+    for _ in range(2):
+        client.servers.create(name="a", **ORDER)
     play = Play(emulated, check_mode=check_mode)
 
     def refused(name: str, /, **options: Any) -> str:
@@ -58,7 +57,7 @@ def test_a_name_of_none_or_several_is_refused_with_the_choices(check_mode: bool)
     assert "did you mean 'VDS-2'" in refused("quote_info", tariff="VDS-22")
     assert "tariff is 'VDS-1', not 'VDS-2'" in refused("server", id="20001", **BY_NAME)
     assert not play("server", name="b", ssh_key_ids=["lap"], state="absent", **ORDER)["failed"]
-    assert account_problems(emulated, first) == []
+    assert charged(emulated) == ["5.00", "5.00"]
 
 
 def test_tariffs_are_read_by_name() -> None:

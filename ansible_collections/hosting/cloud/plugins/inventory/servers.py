@@ -31,7 +31,7 @@ author:
   - The pulumi-hosting authors (@pulumi-hosting)
 requirements:
   - python >= 3.11
-  - pulumi-hosting, in the version that requirements.txt of the collection names
+  - pulumi-hosting, for the Python that runs Ansible, in the version that requirements.txt names
 extends_documentation_fragment:
   - ansible.builtin.constructed
   - ansible.builtin.inventory_cache
@@ -41,7 +41,6 @@ notes:
     C(pulumi-hosting)."
   - "Each combination of file, key, O(base_url), O(api_filters) and O(addresses) has its own cache. All other
     options are applied to what is cached."
-  - "Install C(pulumi-hosting) for the Python interpreter that runs Ansible."
   - "When a source cannot be read, Ansible warns, continues without it, and tries its other inventory plugins
     on the file. E(ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED) makes it an error. V(hosting.cloud.servers) in
     E(ANSIBLE_INVENTORY_ENABLED), before V(auto), keeps the messages short."
@@ -103,8 +102,8 @@ options:
         type: str
   filters:
     description:
-      - An expression over a host's variables, or a list of them. A host is kept when all of them are true.
-      - Expressions can use extra variables. A template with braces works too.
+      - An expression over a host's variables and extra variables, or a list of them. A host is kept when all
+        of them are true. A template with braces works too.
       - With O(strict) an expression that cannot be evaluated is an error. Without it, the host is left out
         with a warning.
     type: raw
@@ -124,10 +123,9 @@ options:
     description:
       - The value of C(ansible_host). The first kind of the list that the server has is used.
       - V(public_ipv4) is the primary address if that is an IPv4 address, else the first IPv4 address.
-        V(public_ipv6) is the same for IPv6.
-      - V(hostname) is the host name in the panel. It must be resolvable.
-      - V(ipv4_dns_ptr) is the reverse DNS name of the V(public_ipv4) address. It needs O(addresses).
-      - V(none) sets nothing.
+        V(public_ipv6) is the same for IPv6. V(hostname) is the host name in the panel. It must be resolvable.
+        V(ipv4_dns_ptr) is the reverse DNS name of the V(public_ipv4) address. It needs O(addresses). V(none)
+        sets nothing.
       - A server that has none of them becomes a host without C(ansible_host); C(-v) lists it. Use O(compose)
         for anything else.
     type: list
@@ -136,8 +134,7 @@ options:
     default: [public_ipv4]
   hostname:
     description:
-      - A template for the name of a host. It can use the host's variables and extra variables.
-      - An empty result is an error.
+      - A template for the name of a host, of its variables and extra variables. It must not be empty.
     type: str
   hostvars_prefix:
     description: The prefix of the variables' names.
@@ -158,22 +155,10 @@ EXAMPLES = r"""
 plugin: hosting.cloud.servers
 
 ---
-# The key from a vault, or from extra variables.
+# The key from a vault. Active servers, filtered by the API, and of these only those of one location.
 plugin: hosting.cloud.servers
 base_url: https://api.example.com/v1
 api_key: "{{ vault_hosting_api_key }}"
-
----
-# Send a request once in ten minutes.
-plugin: hosting.cloud.servers
-cache: true
-cache_plugin: ansible.builtin.jsonfile
-cache_connection: ./.inventory_cache
-cache_timeout: 600
-
----
-# Active servers, filtered by the API, and of these only those of one location.
-plugin: hosting.cloud.servers
 api_filters:
   status: active
 filters:
@@ -197,10 +182,7 @@ keyed_groups:
 groups:
   webservers: hosting_name is match('web-')
   simulated: hosting_mode == 'test'
-
----
 # Your own names and variables, and IPv6 where a server has it.
-plugin: hosting.cloud.servers
 hostname: "{{ hosting_name }}.example.com"
 connect_with: [public_ipv6, public_ipv4]
 compose:

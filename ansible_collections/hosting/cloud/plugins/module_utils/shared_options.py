@@ -98,8 +98,8 @@ def for_display(params: Values) -> Json:
     """The parameters as results, differences and logs show them: the answers of ``custom_fields`` may be
     secrets."""
     answers = params.get("custom_fields")
-    shown = dict.fromkeys(answers, "********") if isinstance(answers, Mapping) else answers
-    return {**params, "custom_fields": shown} if "custom_fields" in params else dict(params)
+    shown = {"custom_fields": dict.fromkeys(answers, "********")} if isinstance(answers, Mapping) else {}
+    return {**params, **shown}
 
 
 def without_unknown_items(params: Values) -> Json:

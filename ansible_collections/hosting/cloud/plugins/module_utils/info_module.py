@@ -47,8 +47,7 @@ class ResourceInfoModule(HostingModule):
         if (id := task.params.get("id")) is not None:
             if id_number(id) is None:
                 raise InvalidInput({"id": NO_ID}, resource.title)
-            found = resource.read(request, str(id))
-            states = [] if found is None else [found]
+            states = [*filter(None, [resource.read(request, str(id))])]
         else:
             filters = [name for name in self.options if name not in ("id", "details", "live")]
             states = list(listed(request, resource, **task.chosen(filters)))

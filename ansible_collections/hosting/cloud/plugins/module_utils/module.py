@@ -107,19 +107,17 @@ def shown_fields(model: type[Record], values: Values) -> Json:
 
 def with_amounts(task: ModuleTask, result: Json) -> Json:
     """The result. What is charged and credited stands below its difference, which ``--diff`` shows."""
-    at_least = ""
-    if task.check_mode and result.get("charge") and task.memory.planned_objects("server")[2]:
-        at_least = "at least "
-        if task.memory.is_first("at least"):
-            task.warn(
-                "prices are as of now: after the deletions that this run plans an order may cost more, as a "
-                "discount for several servers may be lower"
-            )
+    at_least = task.check_mode and result.get("charge") and task.memory.planned_objects("server")[2]
+    if at_least and task.memory.is_first("at least"):
+        reason = "a discount for several servers may be lower after the deletions that this run plans"
+        task.warn(f"an order may cost more than shown: {reason}")
     lines = "".join(
-        f"{name}: {least}{amount['amount'] or 'not known'} {amount['currency'] or ''}".rstrip() + "\n"
-        for name, least in (("charge", at_least), ("refund", ""))
+        f"{name}: {amount['amount'] or 'not known'} {amount['currency'] or ''}".rstrip() + "\n"
+        for name in ("charge", "refund")
         if (amount := result.get(name))
     )
+    if at_least:
+        lines = lines.replace("charge: ", "charge: at least ")
     if lines and result.get("diff"):
         return {**result, "diff": {**result["diff"], "prepared": lines}}
     return result
@@ -143,9 +141,7 @@ def settle_charge(task: ModuleTask, result: Json) -> Json:
     is_reported = made is not None or (result.get("changed") and not result.get("charge"))
     if is_reported and task.charge_name is not None and not task.memory.claim(task.charge_name):
         # Another host made, bought or deleted the same at the same moment, once, and reports it.
-        result.update(changed=failure is not None and task.wrote)
-        if "charge" in result:
-            result["charge"] = None
+        result.update(changed=failure is not None and task.wrote, **{"charge": None} if made else {})
         result.pop("diff", None)
         made = None
     task.memory.settle(identity, made)

@@ -281,26 +281,22 @@ def _keys(task: ModuleTask) -> Json:
     """The option ``ssh_key_ids`` as ids, if it has names. With a test key a name that is not found is passed
     over: the keys that it makes are not listed."""
     wanted = task.given.get("ssh_key_ids") or ()
-    names = [name for name in wanted if id_number(name) is None]
-    if not names:
+    if all(map(id_number, wanted)):
         return {}
     if task.params["state"] == "absent":  # they do nothing then
         return {"ssh_key_ids": []}
     request = task.request("ssh_key", read_only=True, shared=True)
-    known: dict[str, list[str]] = {}
-    for key in catalog_reads.ssh_keys(request):
-        known.setdefault(key.name, []).append(str(key.id))
-    for name in names:
-        if len(found := known.get(name, [])) > 1:
+    ids, keys = list[str](), catalog_reads.ssh_keys(request)
+    for name in wanted:
+        found = [name] if id_number(name) else [str(key.id) for key in keys if key.name == name]
+        if len(found) > 1:
             raise AmbiguousMatch(f"SSH key name {name!r}", found)
         if not found and not request.client.is_test_key:
-            reason = f"there is no SSH key named {name!r}: choose one of {', '.join(sorted(known)) or 'none'}"
+            choices = ", ".join(sorted({key.name for key in keys})) or "none"
+            reason = f"there is no SSH key named {name!r}: choose one of {choices}"
             raise InvalidInput({"ssh_key_ids": reason}, RESOURCES["server"].called(task.given))
-    return {
-        "ssh_key_ids": [
-            id for name in wanted for id in ([name] if name not in names else known.get(name, []))
-        ]
-    }
+        ids += found
+    return {"ssh_key_ids": ids}
 
 
 def server_id_of(task: ModuleTask) -> str | None:

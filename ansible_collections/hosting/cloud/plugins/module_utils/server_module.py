@@ -203,7 +203,7 @@ class OfServerModule(ResourceModule):
             if (id := server_id_of(task)) is not None:
                 return id
         except NoSuchObject:
-            if self.is_absent(task):
+            if self.is_absent(task) and task.params.get("server_name"):  # a wrong id is no name
                 return None
             raise
         if task.params.get("id"):

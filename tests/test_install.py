@@ -21,6 +21,7 @@ import pytest
 from tools.package_page import absolute
 
 ROOT = Path(__file__).parent.parent
+VERSION = version("pulumi-hosting")
 BLOCK = re.compile(r"(?:^    .+\n)+", re.MULTILINE)
 OF_TESTS = next(folder for folder in sys.path if folder.endswith("site-packages"))
 AS_ON_THIS_MACHINE = f"""
@@ -110,9 +111,9 @@ def test_the_files_that_a_page_names_install_everything(built: Path, tmp_path: P
         str(tmp_path),
         path,
     )
-    module, version, *collections = told.splitlines()
+    module, printed, *collections = told.splitlines()
     assert module.startswith(str(site))
-    assert version.endswith("0.1.0")
+    assert printed.endswith(VERSION)
     assert str(tmp_path / ".ansible") in "".join(collections)
 
 
@@ -123,8 +124,8 @@ def test_a_release_is_a_wheel_an_sdist_a_tarball_a_list_of_parts_and_their_check
     assert len(sums) == 4
     for name, digest in sums.items():
         assert hashlib.sha256((built / name).read_bytes()).hexdigest() == digest
-    with tarfile.open(built / "pulumi_hosting-0.1.0.tar.gz") as sdist:
-        assert "pulumi_hosting-0.1.0/tools/package_page.py" in sdist.getnames()  # it builds from itself
+    with tarfile.open(built / f"pulumi_hosting-{VERSION}.tar.gz") as sdist:
+        assert f"pulumi_hosting-{VERSION}/tools/package_page.py" in sdist.getnames()  # it builds from itself
 
 
 @pytest.mark.slow
@@ -134,7 +135,7 @@ def test_a_release_that_is_built_again_has_the_same_bytes(built: Path, tmp_path:
 
 
 def test_the_tarball_of_the_collection_holds_what_ansible_galaxy_lists(built: Path) -> None:
-    with tarfile.open(built / "hosting-cloud-0.1.0.tar.gz") as archive:
+    with tarfile.open(built / f"hosting-cloud-{VERSION}.tar.gz") as archive:
         members = archive.getmembers()
         listing = archive.extractfile("FILES.json")
         assert listing is not None
@@ -148,7 +149,7 @@ def test_the_tarball_of_the_collection_holds_what_ansible_galaxy_lists(built: Pa
 
 
 def test_the_list_of_parts_names_every_dependency_once_and_the_files(built: Path) -> None:
-    found = json.loads((built / "pulumi_hosting-0.1.0.cdx.json").read_text())
+    found = json.loads((built / f"pulumi_hosting-{VERSION}.cdx.json").read_text())
     assert (found["bomFormat"], found["specVersion"], found["version"]) == ("CycloneDX", "1.6", 1)
     assert UUID(found["serialNumber"].removeprefix("urn:uuid:")).version == 5
     parts = {part["name"]: part for part in (found["metadata"]["component"], *found["components"])}
@@ -157,8 +158,8 @@ def test_the_list_of_parts_names_every_dependency_once_and_the_files(built: Path
     for row in found["dependencies"]:
         assert {row["ref"], *row["dependsOn"]} <= {*refs}
     for name, file in (
-        ("pulumi-hosting", "pulumi_hosting-0.1.0-py3-none-any.whl"),
-        ("hosting.cloud", "hosting-cloud-0.1.0.tar.gz"),
+        ("pulumi-hosting", f"pulumi_hosting-{VERSION}-py3-none-any.whl"),
+        ("hosting.cloud", f"hosting-cloud-{VERSION}.tar.gz"),
     ):
         digest = hashlib.sha256((built / file).read_bytes()).hexdigest()
         assert parts[name]["hashes"] == [{"alg": "SHA-256", "content": digest}]
@@ -183,12 +184,12 @@ def test_a_tag_that_is_not_the_version_is_refused(tmp_path: Path) -> None:
         check=False,
     )
     assert (done.returncode, list(tmp_path.iterdir())) == (1, [])
-    assert "v9.9.9 is not v0.1.0. Next:" in done.stderr
+    assert f"v9.9.9 is not v{VERSION}. Next:" in done.stderr
 
 
 def test_the_links_of_the_package_page_are_absolute(built: Path) -> None:
-    with zipfile.ZipFile(built / "pulumi_hosting-0.1.0-py3-none-any.whl") as wheel:
-        metadata = Parser().parsestr(wheel.read("pulumi_hosting-0.1.0.dist-info/METADATA").decode())
+    with zipfile.ZipFile(built / f"pulumi_hosting-{VERSION}-py3-none-any.whl") as wheel:
+        metadata = Parser().parsestr(wheel.read(f"pulumi_hosting-{VERSION}.dist-info/METADATA").decode())
     page = metadata.get_payload()
     assert isinstance(page, str)
     links = re.findall(r"\]\(([^)]+)\)", page)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.ansible.test_sanity import CORES
 from tests.support.shards import shard
 
 ROOT = Path(__file__).parent.parent
@@ -37,6 +38,15 @@ def test_both_ci_definitions_run_ci_run_and_every_declared_python() -> None:
     assert {main, *github["python"]["strategy"]["matrix"]["python"]} == DECLARED
     assert {main, *gitlab["python"]["parallel"]["matrix"][0]["PYTHON_VERSION"]} == DECLARED
     assert gitlab["default"]["image"].endswith(f":{main}")
+
+
+def test_every_supported_ansible_core_is_tested_each_week() -> None:
+    ci = workflow("ci.yml")
+    assert ci[True]["schedule"] == [{"cron": "23 3 * * 1"}]
+    steps = ci["jobs"]["cores"]["steps"]
+    assert {"run": "make test-matrix"} in steps
+    pythons = steps[1]["with"]["python-version"].split()
+    assert [core for core, runs_with in CORES.items() if not {*runs_with} & {*pythons}] == []
 
 
 def test_both_ci_definitions_build_the_container() -> None:

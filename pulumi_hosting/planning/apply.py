@@ -315,7 +315,7 @@ def _ensure_change(
         _refuse_taken_name(request, resource, inputs, current, named[0])
     if planned.action == "replaced":
         if resource.replacement != "free":
-            raise Unchangeable(_cannot_change(resource, current, found))
+            raise Unchangeable(_cannot_change(resource, current, found, inputs))
         inputs = _whole(resource, inputs, current)
         if options.dry_run:
             return Outcome("replaced", before, predict(resource, inputs, None), None, found)
@@ -471,9 +471,11 @@ def _refuse_taken_name(
         )
 
 
-def _cannot_change(resource: AnyResource, current: State, found: Diff) -> str:
+def _cannot_change(resource: AnyResource, current: State, found: Diff, inputs: Any) -> str:
     what = "; ".join(
-        f"{change.field} is {change.before!r}, not {change.after!r}"
+        f"{by} is {getattr(current, by)!r}, not {inputs.given()[by]!r}"
+        if (by := resource.Inputs.named_by().get(change.field)) in inputs.given()
+        else f"{change.field} is {change.before!r}, not {change.after!r}"
         for change in found.changes
         if change.replaces
     )

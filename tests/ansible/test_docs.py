@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from tests.ansible.conftest import BIN, COLLECTION, ROOT
+from tests.ansible.test_sanity import CORES
 from tests.ansible.test_specs import MODULES
 
 GUIDES = sorted(path.stem for path in (COLLECTION / "docs" / "docsite" / "rst").glob("*.rst"))
@@ -112,6 +113,20 @@ def test_the_readme_names_every_module_and_guide() -> None:
     assert [name for name in MODULES if f"`{name}`" not in readme] == []
     assert [name for name in ("servers", "drift", "webhook") if f"`hosting.cloud.{name}`" not in readme] == []
     assert [guide for guide in GUIDES if f"(docs/docsite/rst/{guide}.rst)" not in readme] == []
+
+
+def test_the_readme_has_what_a_community_package_asks_for() -> None:
+    readme = (COLLECTION / "README.md").read_text(encoding="utf-8")
+    cores = [*CORES]
+    for page in (readme, (ROOT / "docs" / "upgrade.md").read_text(encoding="utf-8")):
+        assert re.findall(r"2\.\d\d", page) == cores
+    runtime = yaml.safe_load((COLLECTION / "meta" / "runtime.yml").read_text(encoding="utf-8"))
+    assert runtime["requires_ansible"] == f">={cores[0]}.0"
+    sections = ("Code of conduct", "Requirements", "Tests", "Support", "Releases", "Licence")
+    assert [name for name in sections if f"\n## {name}\n" not in readme] == []
+    links = re.findall(r"\]\((?!https:)([^)#]+)\)", readme)
+    assert {"CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "CHANGELOG.rst"} < set(links)
+    assert [link for link in links if not (COLLECTION / link).is_file()] == []
 
 
 @pytest.mark.slow

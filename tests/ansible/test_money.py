@@ -9,7 +9,7 @@ import yaml
 
 from tests.ansible.conftest import Ansible, Played
 from tests.ansible.in_process import Play
-from tests.ansible.test_playbooks import SERVER, order, refused, server
+from tests.ansible.test_playbooks import KEY_LINE, SERVER, order, refused, server
 from tests.support.account import Account
 from tests.support.waiting import wait_until
 
@@ -344,11 +344,11 @@ def test_a_refused_order_is_not_counted(ansible: Ansible) -> None:
     assert "more than the balance of 1.00" in " ".join(checked["d"]["warnings"])
 
 
-def test_simultaneous_hosts_report_each_charge_once(ansible: Ansible) -> None:
-    """Five hosts order one server at the same moment: one order, and one result reports it."""
-    ansible.control(
-        "POST", "/faults", {"method": "POST", "path": "^/servers$", "times": 9, "action": {"delay": 1}}
-    )
+def test_simultaneous_hosts_report_each_change_once(ansible: Ansible) -> None:
+    """Five hosts make, order, renew and delete the same at the same moment: one result reports each."""
+    for method, path in ("POST", "^/(servers|ssh-keys)$"), ("DELETE", "^/(servers|ssh-keys)/"):
+        fault = {"method": method, "path": path, "times": 9, "action": {"delay": 1}}
+        ansible.control("POST", "/faults", fault)
     hosts = [f"h{number}" for number in range(5)]
     renewal = {
         "name": "web-1",
@@ -357,24 +357,27 @@ def test_simultaneous_hosts_report_each_charge_once(ansible: Ansible) -> None:
     play = {
         "hosts": "all",
         "gather_facts": False,
-        "strategy": "free",
         "connection": "local",
         "module_defaults": {"group/hosting.cloud.all": {"max_charge": "16.00"}},
         "tasks": [
-            {"name": "order", "hosting.cloud.server": {"name": "web-1", **ORDER}},
+            {"name": "key", "hosting.cloud.ssh_key": {"name": "laptop", "public_key": KEY_LINE}},
+            {"name": "order", "hosting.cloud.server": {"name": "web-1", "ssh_key_ids": ["laptop"], **ORDER}},
             {"name": "renew", "hosting.cloud.server_renew": renewal},
+            {"name": "no server", "hosting.cloud.server": {"name": "web-1", "state": "absent"}},
+            {"name": "no key", "hosting.cloud.ssh_key": {"name": "laptop", "state": "absent"}},
         ],
     }
     playbook = ansible.home / "hosts.yml"
     playbook.write_text(yaml.safe_dump([play], sort_keys=False))
     played = ansible.finish(ansible.start_file(playbook, ("-i", ",".join(hosts), "--forks", "5")))
-    assert len(played.lines) == 10
+    assert len(played.lines) == 25
     paid = [Decimal(row["amount"]) for row in ansible.ledger() if row["direction"] == "debit"]
-    reported = [Decimal(result["charge"]["amount"]) for result in played.results if result["charge"]]
+    reported = [Decimal(result["charge"]["amount"]) for result in played.results if result.get("charge")]
     assert sorted(reported) == sorted(paid)
     assert len(paid) == 2
-    assert sum(result["changed"] for result in played.results) == 2
-    assert len(ansible.living) == 1
+    assert sum(result["changed"] for result in played.results) == 5
+    assert not ansible.living
+    assert ansible.writes().count("POST /ssh-keys") == 1
 
 
 def test_an_unpaid_invoice_has_a_payment_link_and_a_paid_one_needs_none(account: Account) -> None:

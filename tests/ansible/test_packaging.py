@@ -80,6 +80,8 @@ def test_the_tarball_holds_the_collection_and_nothing_else(tarball: Path) -> Non
     assert {f"plugins/modules/{name}.py" for name in MODULES} < names
     assert {
         "README.md",
+        "CODE_OF_CONDUCT.md",
+        "CONTRIBUTING.md",
         "COPYING",
         "CHANGELOG.rst",
         "requirements.txt",

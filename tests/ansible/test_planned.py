@@ -231,6 +231,23 @@ def test_a_server_that_would_be_ordered_is_found_beside_a_cancelled_one_of_its_n
     assert [play("server", name="a", **ORDER)["changed"] for _ in "ab"] == [True, False]
 
 
+def test_prices_after_a_planned_deletion_are_the_least() -> None:
+    emulated = Account()
+    Play(emulated)("server", name="a", **ORDER)
+    play = Play(emulated, check_mode=True)
+    results = play.run(
+        ("server", {"name": "b", **ORDER}),
+        ("server", {"name": "a", "state": "absent"}),
+        ("server", {"name": "c", **ORDER}),
+        ("server", {"name": "d", **ORDER}),
+    )
+    shown = [result["diff"].get("prepared") for result in results]
+    assert shown[0] == "charge: 5.00 EUR\n"
+    assert shown[2:] == ["charge: at least 5.00 EUR\n"] * 2
+    assert [len(result["warnings"]) for result in results] == [0, 0, 1, 0]
+    assert play("balance_info")["balance"]["balance"] == "985.00"  # with the planned refund
+
+
 def test_the_predicted_balance_falls() -> None:
     emulated = Account()
     emulated.control("PATCH", "/account", {"balance": "8.00"})

@@ -82,7 +82,7 @@ IN_SOURCE = {
 }
 """Those that an object has only once it works: its class sets them."""
 OVERRIDDEN = {
-    AnsibleModule: ["_load_params"],
+    AnsibleModule: ["_load_params", "_log_invocation"],
     ActionBase: ["_requires_connection", "_supports_async", "_supports_check_mode"],
 }
 """Names that Ansible itself asks for: under another name ours would mean nothing."""

@@ -13,7 +13,10 @@ from tests.ansible.conftest import Ansible, Played
 from tests.ansible.test_playbooks import refused, server
 
 PASSWORD = "Zebra-Kettle-4711"
+ANSWER = "Licence-0815-Kappa"
 TOO_WEAK = "weakling-without-digit"
+ELSEWHERE = {"ansible_connection": "elsewhere"}  # a real module
+CONNECTIONS = {"ANSIBLE_CONNECTION_PLUGINS": str(Path(__file__).parent / "connection")}
 
 
 def of_env(variable: str) -> str:
@@ -44,8 +47,10 @@ def test_no_secret_is_shown_or_kept(ansible: Ansible, key_pair: tuple[str, str])
         "S_PRIVATE": private,
         "S_PUBLIC": public,
         "S_OTHER": other_key,
+        "S_ANSWER": ANSWER,
     }
     order: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
+    answers = {"licence": of_env("S_ANSWER")}
     played = ansible.play(
         {"name": "key", "hosting.cloud.ssh_key": {"name": "k", "public_key": of_env("S_PUBLIC")}},
         {
@@ -53,7 +58,8 @@ def test_no_secret_is_shown_or_kept(ansible: Ansible, key_pair: tuple[str, str])
             "hosting.cloud.ssh_key": {"name": "k", "public_key": of_env("S_PRIVATE")},
             "ignore_errors": True,
         },
-        server("order", name="web-1", password=of_env("S_PASSWORD"), **order),
+        server("order", name="web-1", password=of_env("S_PASSWORD"), custom_fields=answers, **order),
+        {**server("order elsewhere", name="web-4", custom_fields=answers, **order), "vars": ELSEWHERE},
         {"name": "show", "hosting.cloud.server_info": {}},
         refused("weak", name="web-2", password=of_env("S_WEAK"), **order),
         refused("no such image", name="web-3", password=of_env("S_PASSWORD"), tariff_id=1, os="nowhere"),
@@ -63,12 +69,13 @@ def test_no_secret_is_shown_or_kept(ansible: Ansible, key_pair: tuple[str, str])
             "ignore_errors": True,
         },
         arguments=("-vvvv", "--diff"),
-        environ={**variables, "HOSTING_LOG": "debug"},
+        environ={**variables, **CONNECTIONS, "HOSTING_LOG": "debug"},
     )
     assert "] POST /servers: 201 (" in played.output  # the debug log is searched too
     assert [line["outcome"] for line in played.lines] == [
         "ok",
         "failed",
+        "ok",
         "ok",
         "ok",
         "failed",
@@ -80,6 +87,7 @@ def test_no_secret_is_shown_or_kept(ansible: Ansible, key_pair: tuple[str, str])
         "another API key": other_key,
         "password": PASSWORD,
         "refused password": TOO_WEAK,
+        "answer of an order": ANSWER,
         **{
             f"private key, line {number}": line
             for number, line in enumerate(private.splitlines())
@@ -93,15 +101,10 @@ def test_no_secret_is_shown_or_kept(ansible: Ansible, key_pair: tuple[str, str])
 def test_ansible_debug_shows_no_secret(ansible: Ansible) -> None:
     """ANSIBLE_DEBUG has Ansible print the arguments of every module, masked or not; the key in the
     environment is not among them."""
-    away = {"vars": {"ansible_connection": "elsewhere"}}  # a real module
-    environ = {
-        "ANSIBLE_DEBUG": "1",
-        "ANSIBLE_CONNECTION_PLUGINS": str(Path(__file__).parent / "connection"),
-        "HOSTING_LOG": "debug",
-    }
+    environ = {**CONNECTIONS, "ANSIBLE_DEBUG": "1", "HOSTING_LOG": "debug"}
     played = ansible.play(
         refused("missing", id="4711", notes="?"),
-        {**refused("missing elsewhere", id="4711", notes="?"), **away},
+        {**refused("missing elsewhere", id="4711", notes="?"), "vars": ELSEWHERE},
         arguments=("-vvvv",),
         environ=environ,
     )

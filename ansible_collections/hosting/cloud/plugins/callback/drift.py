@@ -34,13 +34,11 @@ description:
     object. The command C(pulumi-hosting cost drift.json) reads it.
 requirements:
   - Enable it, for example with C(ANSIBLE_CALLBACKS_ENABLED=hosting.cloud.drift).
-  - Put it last when callbacks of other collections are enabled too. Callbacks after it are not called at the
-    end of the run.
+  - Put it last among the enabled callbacks. Those after it are not called at the end of the run.
 options:
   report:
     description:
-      - The file to write. It is replaced in one step and readable by its owner only. Missing folders are
-        created.
+      - The file to write, replaced in one step and readable by its owner only. Missing folders are created.
     type: path
     default: drift.json
     env:
@@ -50,8 +48,7 @@ options:
         key: report
   exit_code:
     description:
-      - The exit code of a run in check mode that would change something, V(0) to V(255). V(0) keeps the exit
-        code of Ansible.
+      - The exit code of check mode that would change something, V(0) to V(255). V(0) keeps Ansible's.
     type: int
     default: 3
     env:
@@ -264,25 +261,22 @@ class CallbackModule(CallbackBase):
 
     def _exit_code(self) -> int:
         code: int = self.get_option("exit_code")
-        if 0 <= code <= 255:
-            return code
         # The system keeps the lowest eight bits: with 256, a run with drift would exit with 0.
-        self._display.warning(
-            f"hosting.cloud.drift: exit_code must be 0 to 255, not {code}. Using 3. Next: correct exit_code"
-        )
-        return 3
+        return code if 0 <= code <= 255 else self._instead("exit_code", code, "0 to 255", 3)
 
     def _ends_within(self) -> int:
         """Days; -1 if what ends is no drift."""
         given = str(self.get_option("ends_within") or "").strip().removesuffix("d")
         if not given or given in ("1", "7", "14", "30"):
             return int(given or -1)
-        # A callback that cannot be loaded would let a run with drift exit with 0.
-        self._display.warning(
-            f"hosting.cloud.drift: ends_within must be 1, 7, 14 or 30, not {given}. Using 30. Next: correct "
-            "ends_within"
-        )
-        return 30
+        return self._instead("ends_within", given, "1, 7, 14 or 30", 30)
+
+    def _instead(self, option: str, given: object, allowed: str, used: int) -> int:
+        """The value that is ``used`` for a wrong one. Not an exception: without the callback, drift would
+        exit with 0."""
+        wrong = f"{option} must be {allowed}, not {given}. Using {used}. Next: correct {option}"
+        self._display.warning(f"hosting.cloud.drift: {wrong}")
+        return used
 
     def _is_last(self) -> bool:
         """Whether this is the last playbook: an exit before it would skip the others."""

@@ -48,7 +48,6 @@ options:
       - If not set, the environment variable E(HOSTING_MODE) of the machine that runs the task is used.
       - If neither is set, either key works. A test key never changes real objects, and a live key never
         changes simulated ones.
-      - Modules that only read accept it too, so that it can be set for the whole group.
     type: str
     choices: [live, test]
   max_charge:
@@ -64,7 +63,6 @@ options:
         O(max_charge) it is counted with its announced price and may charge any amount. It is not counted if
         the controller cannot find out that price.
       - If a charge turns out higher than announced, the task warns, and the run orders nothing more.
-      - Modules that charge nothing accept it too, so that it can be set for the whole group.
     type: str
   budget:
     description:
@@ -72,7 +70,6 @@ options:
         the debits of the month in UTC, by whoever they were made, less the refunds, would exceed it with it.
         The debits are read again before each purchase, which needs the scope C(balance:read).
       - If not set, the environment variable E(HOSTING_BUDGET) of the machine that runs the task is used.
-      - Modules that charge nothing accept it too, so that it can be set for the whole group.
     type: str
 requirements:
   - python >= 3.11
@@ -92,7 +89,8 @@ notes:
     RV(ignore:failure.fields) (option to reason)."
 attributes:
   action_group:
-    description: Use C(group/hosting.cloud.all) in C(module_defaults) to set defaults for this module.
+    description: Use C(group/hosting.cloud.all) in C(module_defaults) to set defaults for every module. All
+      accept O(mode), O(max_charge) and O(budget), those that only read too.
     support: full
     membership:
       - hosting.cloud.all

@@ -15,23 +15,21 @@ name: servers
 short_description: Servers of a hosting account as an inventory
 version_added: 0.1.0
 description:
-  - Reads the servers of an account at a hosting company that offers the Hosting Client API v1. Each becomes a
-    host.
+  - Reads the servers of an account at a company that offers the Hosting Client API v1. Each becomes a host.
   - The name of the inventory file must end in C(hosting.yml), C(hosting.yaml), C(hosting_cloud.yml) or
     C(hosting_cloud.yaml), for example C(production.hosting.yml).
   - "A host's variables are what M(hosting.cloud.server_info) returns for the server
     (RV(hosting.cloud.server_info#module:servers)), each with a prefix, for example C(hosting_status). Ids and
     amounts are strings. C(hosting_mode) is V(test) for a server that was simulated with a test key."
   - Cancelled and terminated servers are left out, unless O(api_filters) selects them by status.
-  - "A host has the name of its server. When several servers have the same name, their hosts are called
-    C(name-id), and so is the host of a server whose name has a meaning in Ansible, such as C(localhost). A
-    name that is not valid in Ansible becomes C(server-id). A warning lists the renamed hosts. No server is
-    lost."
+  - "A host has the name of its server. If several servers have it, or it has a meaning in Ansible, such as
+    C(localhost), the host is called C(name-id). A name that is not valid in Ansible becomes C(server-id). A
+    warning lists the renamed hosts."
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
 requirements:
   - python >= 3.11
-  - pulumi-hosting, in the version that requirements.txt of the collection names
+  - pulumi-hosting, for the Python that runs Ansible, in the version that requirements.txt names
 extends_documentation_fragment:
   - ansible.builtin.constructed
   - ansible.builtin.inventory_cache
@@ -41,7 +39,6 @@ notes:
     C(pulumi-hosting)."
   - "Each combination of file, key, O(base_url), O(api_filters) and O(addresses) has its own cache. All other
     options are applied to what is cached."
-  - "Install C(pulumi-hosting) for the Python interpreter that runs Ansible."
   - "When a source cannot be read, Ansible warns, continues without it, and tries its other inventory plugins
     on the file. E(ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED) makes it an error. V(hosting.cloud.servers) in
     E(ANSIBLE_INVENTORY_ENABLED), before V(auto), keeps the messages short."
@@ -56,16 +53,14 @@ options:
   api_key:
     description:
       - The API key, C(vk_live_...) or C(vk_test_...), with the scope C(servers:read).
-      - It may be a template (lookups and extra variables), or vaulted. C(ansible-inventory) prints extra
-        variables.
+      - It may be a template, or vaulted. C(ansible-inventory) prints extra variables.
     type: str
     env:
       - name: HOSTING_API_KEY
   base_url:
     description:
-      - The URL of the API, for example V(https://api.example.com/v1). It must be https, except for this
-        machine.
-      - It may be a template.
+      - The URL of the API, https except for this machine, such as V(https://api.example.com/v1). It may be a
+        template.
     type: str
     env:
       - name: HOSTING_BASE_URL
@@ -75,16 +70,13 @@ options:
     default: 30
   rate_limit_timeout:
     description:
-      - Seconds that one request may wait for the rate limit of the API key. The source cannot be read if
-        there is no room by then.
-      - All programs of a user on one machine share the limit, and are served in the order in which they ask.
-        A wait of more than three seconds is announced.
+      - Seconds that one request may wait for the rate limit of the API key, which all programs of a user on
+        one machine share. The source cannot be read if there is no room by then.
     type: float
     default: 600
   store:
     description:
-      - The store in which several machines share the rate limit, V(redis://…) or V(rediss://…).
-      - It may be a template.
+      - Where several machines share the rate limit, V(redis://…) or V(rediss://…). It may be a template.
     type: str
     env:
       - name: HOSTING_STORE
@@ -103,8 +95,8 @@ options:
         type: str
   filters:
     description:
-      - An expression over a host's variables, or a list of them. A host is kept when all of them are true.
-      - Expressions can use extra variables. A template with braces works too.
+      - An expression over a host's variables and extra variables, or a list of them. A host is kept when all
+        of them are true. A template with braces works too.
       - With O(strict) an expression that cannot be evaluated is an error. Without it, the host is left out
         with a warning.
     type: raw
@@ -124,20 +116,16 @@ options:
     description:
       - The value of C(ansible_host). The first kind of the list that the server has is used.
       - V(public_ipv4) is the primary address if that is an IPv4 address, else the first IPv4 address.
-        V(public_ipv6) is the same for IPv6.
-      - V(hostname) is the host name in the panel. It must be resolvable.
-      - V(ipv4_dns_ptr) is the reverse DNS name of the V(public_ipv4) address. It needs O(addresses).
-      - V(none) sets nothing.
-      - A server that has none of them becomes a host without C(ansible_host); C(-v) lists it. Use O(compose)
-        for anything else.
+        V(public_ipv6) is the same for IPv6. V(hostname) is the host name in the panel. It must be resolvable.
+        V(ipv4_dns_ptr) is the reverse DNS name of the V(public_ipv4) address. It needs O(addresses). V(none)
+        sets nothing.
+      - A server that has none of them becomes a host without C(ansible_host); C(-v) lists it.
     type: list
     elements: str
     choices: [public_ipv4, public_ipv6, hostname, ipv4_dns_ptr, none]
     default: [public_ipv4]
   hostname:
-    description:
-      - A template for the name of a host. It can use the host's variables and extra variables.
-      - An empty result is an error.
+    description: A template for the name of a host, of its variables and extra variables. Not empty.
     type: str
   hostvars_prefix:
     description: The prefix of the variables' names.
@@ -156,30 +144,16 @@ options:
 EXAMPLES = r"""
 # All servers. HOSTING_API_KEY and HOSTING_BASE_URL are set in the environment.
 plugin: hosting.cloud.servers
-
 ---
-# The key from a vault, or from extra variables.
+# The key from a vault. Active servers, filtered by the API, and of these only those of one location.
 plugin: hosting.cloud.servers
 base_url: https://api.example.com/v1
 api_key: "{{ vault_hosting_api_key }}"
-
----
-# Send a request once in ten minutes.
-plugin: hosting.cloud.servers
-cache: true
-cache_plugin: ansible.builtin.jsonfile
-cache_connection: ./.inventory_cache
-cache_timeout: 600
-
----
-# Active servers, filtered by the API, and of these only those of one location.
-plugin: hosting.cloud.servers
 api_filters:
   status: active
 filters:
   - hosting_location == 'Amsterdam'
   - hosting_name is match('web-')
-
 ---
 # Groups such as status_active, location_amsterdam, os_debian_12, tariff_vds_2 and cycle_monthly.
 plugin: hosting.cloud.servers
@@ -197,16 +171,12 @@ keyed_groups:
 groups:
   webservers: hosting_name is match('web-')
   simulated: hosting_mode == 'test'
-
----
 # Your own names and variables, and IPv6 where a server has it.
-plugin: hosting.cloud.servers
 hostname: "{{ hosting_name }}.example.com"
 connect_with: [public_ipv6, public_ipv4]
 compose:
   ansible_user: "'root' if hosting_os is match('debian') else 'admin'"
   due_on: hosting_next_due_at[:10]
-
 ---
 # Connect by reverse DNS. This reads the addresses of every host, so it is cached for a day.
 plugin: hosting.cloud.servers

@@ -12,7 +12,7 @@ from .json_types import Json, Values
 from .module import HostingModule, models_of, shown_fields
 from .resource_module import models_read
 from .secret_file import must_be_writable
-from .server_module import server_named
+from .server_module import server_id_of
 from .task import ModuleTask
 
 with suppress(ImportError):  # the task then says what is missing, and where
@@ -22,6 +22,7 @@ with suppress(ImportError):  # the task then says what is missing, and where
     from pulumi_hosting.client.exceptions import InvalidInput, NotFound, ServiceState
     from pulumi_hosting.exactly_once import catalog_reads
     from pulumi_hosting.planning import apply
+    from pulumi_hosting.planning.resolve_names import resolved
     from pulumi_hosting.resources import RESOURCES
     from pulumi_hosting.resources.powers import listed
     from pulumi_hosting.session.request import Request
@@ -46,8 +47,7 @@ class ResourceInfoModule(HostingModule):
         if (id := task.params.get("id")) is not None:
             if id_number(id) is None:
                 raise InvalidInput({"id": NO_ID}, resource.title)
-            found = resource.read(request, str(id))
-            states = [] if found is None else [found]
+            states = [*filter(None, [resource.read(request, str(id))])]
         else:
             filters = [name for name in self.options if name not in ("id", "details", "live")]
             states = list(listed(request, resource, **task.chosen(filters)))
@@ -107,7 +107,9 @@ class LookupInfoModule(HostingModule):
 
     def found(self, task: ModuleTask, request: Request) -> Any:
         if self.one is None or task.params.get(self.id_option) is None:
-            return ask(request, self.lookup, self.ids(task, request), self.query(task))
+            return ask(
+                request, self.lookup, self.ids(task, request), self.query(task) | self.named(task, request)
+            )
         try:
             return [ask(request, self.one, [task.params[self.id_option]], {})]
         except NotFound:
@@ -115,6 +117,14 @@ class LookupInfoModule(HostingModule):
 
     def ids(self, task: ModuleTask, request: Request) -> list[Any]:
         return [task.params[name] for name in self.path]
+
+    def named(self, task: ModuleTask, request: Request) -> Json:
+        """The id of the tariff that the option ``tariff`` names."""
+        given = task.chosen({"tariff"} & self.options.keys())
+        found, failures = resolved(lambda: request, RESOURCES["server"], given, {}) if given else ({}, {})
+        if failures:
+            raise InvalidInput(failures, self.result.replace("_", " "))
+        return found
 
     def query(self, task: ModuleTask) -> Json:
         from pulumi_hosting.schema.lookups import LOOKUPS
@@ -148,7 +158,7 @@ class QuoteInfoModule(LookupInfoModule):
             return super().found(task, request)
         except NotFound:
             id, tariffs = task.params["tariff_id"], catalog_reads.tariffs(request)
-            if id in tariffs:
+            if id is None or id in tariffs:
                 raise
         raise InvalidInput({"tariff_id": catalog_reads.unknown_tariff(id, tariffs)}, "the quote")
 
@@ -166,11 +176,7 @@ class ServerIpInfoModule(LookupInfoModule):
         return {"changed": False, self.result: shown, "quote": quote}
 
     def ids(self, task: ModuleTask, request: Request) -> list[Any]:
-        id, name = task.params["server_id"], task.params["server_name"]
-        id = server_named(task, name) if name and not id else id
-        if id_number(id) is None:
-            raise InvalidInput({"server_id": NO_ID})
-        return [id]
+        return [server_id_of(task)]
 
 
 class DeliveryInfoModule(LookupInfoModule):

@@ -73,7 +73,7 @@ class HostingModule(ABC):
         if task.check_mode:
             result = without_planned_ids(result)
         try:
-            return with_amounts(settle_charge(task, result))
+            return with_amounts(task, settle_charge(task, result))
         except Exception as error:  # noqa: BLE001  # the same
             return {**result, **failed(error)}
 
@@ -109,13 +109,19 @@ def shown_fields(model: type[Record], values: Values) -> Json:
     return {name: values.get(name) for name in model.model_fields if name not in hidden}
 
 
-def with_amounts(result: Json) -> Json:
+def with_amounts(task: ModuleTask, result: Json) -> Json:
     """The result. What is charged and credited stands below its difference, which ``--diff`` shows."""
+    at_least = task.check_mode and result.get("charge") and task.memory.planned_objects("server")[2]
+    if at_least and task.memory.is_first("at least"):
+        reason = "a discount for several servers may be lower after the deletions that this run plans"
+        task.warn(f"an order may cost more than shown: {reason}")
     lines = "".join(
         f"{name}: {amount['amount'] or 'not known'} {amount['currency'] or ''}".rstrip() + "\n"
         for name in ("charge", "refund")
         if (amount := result.get(name))
     )
+    if at_least:
+        lines = lines.replace("charge: ", "charge: at least ")
     if lines and result.get("diff"):
         return {**result, "diff": {**result["diff"], "prepared": lines}}
     return result
@@ -123,7 +129,7 @@ def with_amounts(result: Json) -> Json:
 
 def settle_charge(task: ModuleTask, result: Json) -> Json:
     """The result, once its charge is counted. Each charge is reported by one task of the run."""
-    if not (task.booking or result.get("charge")):
+    if not (task.booking or task.charge_name or result.get("charge")):
         return result
     failure = result.get("failure")
     identity, cost = task.booking or (task.charge_name or "", None)
@@ -136,9 +142,10 @@ def settle_charge(task: ModuleTask, result: Json) -> Json:
     made = result.get("charge")
     if made is not None and made["amount"] is None:
         made = None
-    if made is not None and task.charge_name is not None and not task.memory.claim(task.charge_name):
-        # Another host bought the same at the same moment, once, and reports it.
-        result.update(changed=failure is not None and task.wrote, charge=None)
+    is_reported = made is not None or (result.get("changed") and not result.get("charge"))
+    if is_reported and task.charge_name is not None and not task.memory.claim(task.charge_name):
+        # Another host made, bought or deleted the same at the same moment, once, and reports it.
+        result.update(changed=failure is not None and task.wrote, **{"charge": None} if made else {})
         result.pop("diff", None)
         made = None
     task.memory.settle(identity, made)

@@ -13,7 +13,7 @@ from ansible.module_utils.basic import AnsibleModule
 from .failures import invalid_arguments
 from .json_types import Json
 from .run_memory import RunMemory
-from .shared_options import boolean_problem, private_key_lines, without_unknown_items
+from .shared_options import boolean_problem, for_display, private_key_lines, without_unknown_items
 from .task import ModuleTask
 
 CONTROLLER = "_hosting"
@@ -54,6 +54,11 @@ class ModuleProcess(AnsibleModule):
         self.no_log_values.update(private_key_lines(given))
         self.params = without_unknown_items(given) if given.get("_ansible_check_mode") else given
 
+    def _log_invocation(self) -> None:
+        params, self.params = self.params, for_display(self.params)
+        super()._log_invocation()
+        self.params = params
+
     def fail_json(self, msg: str, **facts: Any) -> NoReturn:
         super().fail_json(**{**invalid_arguments(msg), **facts, "msg": msg})
         raise SystemExit
@@ -75,6 +80,7 @@ class ModuleProcess(AnsibleModule):
                 "planned": task.memory.effects[self._known_changes :],
                 "log": self._log_lines,
             }
+        result["invocation"] = {"module_args": for_display(self.params)}
         if "failure" in result:
             self.fail_json(**result)
         self.exit_json(**result)

@@ -21,7 +21,7 @@ from . import predictions
 from .json_types import Json, Values
 from .module import HostingModule, as_charge, charge_of, models_of, shown_fields
 from .secret_file import SecretFile
-from .shared_options import STATE_OPTION, WAIT_OPTIONS
+from .shared_options import STATE_OPTION, WAIT_OPTIONS, for_display
 from .task import ModuleTask, TaskProgress
 
 with suppress(ImportError):  # the task then says what is missing, and where
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from pulumi_hosting.actions.keep_paid import Renewal
     from pulumi_hosting.exactly_once.payments import Payment
 
+NEVER_AGAIN = ("server", "server_ip", "ssh_key", "webhook_subscription")
+"""Kinds whose ids are not used twice: of several hosts, one reports that an object was made, or deleted."""
 ALREADY_ABSENT = "absent"
 """The id of no object: see ``ResourceModule.id_of``."""
 
@@ -103,6 +105,8 @@ class ResourceModule(HostingModule):
             )
         _report(task, request, outcome)
         result = self.finish(task, request, outcome, self.result(task, desired, outcome))
+        if self.kind in NEVER_AGAIN and outcome.action in ("created", "deleted") and request.mode != "test":
+            task.charge_name = self.change_name(task, outcome)
         result = self._kept_paid(task, request, checked.inputs, outcome, result)
         if interrupted is not None:
             result = self.with_unreported(task, interrupted, outcome, result)
@@ -221,18 +225,26 @@ class ResourceModule(HostingModule):
         if outcome.action != "created" or outcome.takeover is not None:
             return None
         after, cost = outcome.after or {}, outcome.cost
+        task.charge_name = self.change_name(task, outcome)
         if outcome.state is None:
-            # Several hosts would make it once. After a deletion it would be made again.
-            effects = task.memory.effects if task.check_mode else ()
-            deletions = sum(effect[0] == "delete" for effect in effects)
-            task.charge_name = f"{self.kind}/{self.identity(task, after)}/{deletions}"
             return as_charge(str(cost.amount), cost.currency) if cost else None
-        task.charge_name = f"{self.kind}/{after.get('invoice_id') or after['id']}"
         if after.get("charged") is None and after.get("mode") != "test" and task.lost_orders:
             return self.charged_by_invoice(task, after)
         if task.replayed and not task.lost_orders:
             return None  # another run ordered it at the same moment
         return as_charge(after.get("charged"), after.get("currency") or (cost.currency if cost else None))
+
+    def change_name(self, task: ModuleTask, outcome: Outcome) -> str:
+        """What names an object that is made or deleted among the changes of the run. Several hosts would make
+        it once; after a deletion check mode would make it again."""
+        if outcome.action == "deleted":
+            named = f"{(outcome.before or {})['id']} deleted"
+        elif outcome.state is None:
+            named = self.identity(task, outcome.after or {})
+        else:
+            return f"{self.kind}/{outcome.state.values().get('invoice_id') or outcome.state.id}"
+        effects = task.memory.effects if task.check_mode else ()
+        return f"{self.kind}/{named}/{sum(effect[0] == 'delete' for effect in effects)}"
 
     def with_unreported(self, task: ModuleTask, interrupted: Entry, outcome: Outcome, result: Json) -> Json:
         """The result, with what an interrupted run charged for the object and could not report."""
@@ -342,7 +354,7 @@ def difference(resource: AnyResource, desired: Values, outcome: Outcome) -> Json
     """The named inputs before and after, sorted and without secrets; the same in check mode and in a real
     run."""
     hidden = resource.Inputs.secret_fields()
-    desired = {name: value for name, value in desired.items() if name not in hidden}
+    desired = {name: value for name, value in for_display(desired).items() if name not in hidden}
     changes = {change.field: change for change in outcome.diff.changes if change.field not in hidden}
     known = outcome.before or {}
     same = {name: known[name] for name in desired if name not in changes and known.get(name) is not None}

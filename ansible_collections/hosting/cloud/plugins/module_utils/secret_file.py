@@ -77,7 +77,4 @@ def must_be_writable(option: str, path: Path) -> None:
         os.close(handle)
         os.unlink(draft)
     except OSError:
-        reason = f"{path} cannot be written"
-    else:
-        return
-    raise InvalidInput({option: reason})
+        raise InvalidInput({option: f"{path} cannot be written"}) from None

@@ -20,9 +20,9 @@ from .shared_options import STATE_OPTION
 from .task import ModuleTask
 
 with suppress(ImportError):  # the task then says what is missing, and where
-    from pulumi_hosting.api.values import passes
+    from pulumi_hosting.api.values import id_number, passes
     from pulumi_hosting.client.exceptions import InvalidInput
-    from pulumi_hosting.exactly_once import address_list
+    from pulumi_hosting.exactly_once import address_list, catalog_reads
     from pulumi_hosting.exactly_once.server_search import refuse_renamed
     from pulumi_hosting.planning import apply
     from pulumi_hosting.planning.apply import Outcome
@@ -30,7 +30,7 @@ with suppress(ImportError):  # the task then says what is missing, and where
     from pulumi_hosting.planning.plan import unknown_price
     from pulumi_hosting.resources import RESOURCES
     from pulumi_hosting.resources.powers import listed
-    from pulumi_hosting.session.errors import NoSuchObject, ResourceError
+    from pulumi_hosting.session.errors import AmbiguousMatch, NoSuchObject, ResourceError
     from pulumi_hosting.session.request import Request
 
 
@@ -58,7 +58,7 @@ class ServerModule(ResourceModule):
 
     def implied(self, task: ModuleTask) -> Json:
         power = POWER_OF_STATES.get(task.params["state"])
-        return super().implied(task) | ({"power": power} if power else {})
+        return super().implied(task) | ({"power": power} if power else {}) | _keys(task)
 
     def begin(self, task: ModuleTask, request: Request) -> Json | None:
         super().begin(task, request)
@@ -146,7 +146,7 @@ class ServerActionModule(CoreActionModule):
     def given(self, task: ModuleTask, request: Request) -> Json:
         from pulumi_hosting.actions import resolve
 
-        given, server = super().given(task, request), RESOURCES["server"]
+        given, server = super().given(task, request) | _keys(task), RESOURCES["server"]
         if {"id", "name"} <= given.keys():
             name, found = given.pop("name"), resolve(request, server, id=str(given["id"])).values()
             if found["name"] != name:
@@ -199,15 +199,13 @@ class OfServerModule(ResourceModule):
 
     def _server_id(self, task: ModuleTask) -> str | None:
         """The server's id; None where it is not known: in check mode, or where the object is to be absent."""
-        if task.params.get("server_id") not in (None, ""):
-            return str(task.params["server_id"])
-        if name := task.params.get("server_name"):
-            try:
-                return server_named(task, name)
-            except NoSuchObject:
-                if self.is_absent(task):
-                    return None
-                raise
+        try:
+            if (id := server_id_of(task)) is not None:
+                return id
+        except NoSuchObject:
+            if self.is_absent(task) and task.params.get("server_name"):  # a wrong id is no name
+                return None
+            raise
         if task.params.get("id"):
             return None
         if not task.check_mode:
@@ -277,6 +275,37 @@ class ServerIpModule(OfServerModule):
             f"server {server_id} has no bought address {address}, and an address cannot be chosen. Next: "
             "leave address out to have one bought"
         )
+
+
+def _keys(task: ModuleTask) -> Json:
+    """The option ``ssh_key_ids`` as ids, if it has names. With a test key a name that is not found is passed
+    over: the keys that it makes are not listed."""
+    wanted = task.given.get("ssh_key_ids") or ()
+    if all(map(id_number, wanted)):
+        return {}
+    if task.params["state"] == "absent":  # they do nothing then
+        return {"ssh_key_ids": []}
+    request = task.request("ssh_key", read_only=True, shared=True)
+    ids, keys = list[str](), catalog_reads.ssh_keys(request)
+    for name in wanted:
+        found = [name] if id_number(name) else [str(key.id) for key in keys if key.name == name]
+        if len(found) > 1:
+            raise AmbiguousMatch(f"SSH key name {name!r}", found)
+        if not found and not request.client.is_test_key:
+            choices = ", ".join(sorted({key.name for key in keys})) or "none"
+            reason = f"there is no SSH key named {name!r}: choose one of {choices}"
+            raise InvalidInput({"ssh_key_ids": reason}, RESOURCES["server"].called(task.given))
+        ids += found
+    return {"ssh_key_ids": ids}
+
+
+def server_id_of(task: ModuleTask) -> str | None:
+    """The id of the server that ``server_id`` or ``server_name`` names; None if neither is given. A
+    ``server_id`` that is not an id is a name."""
+    id, name = task.params.get("server_id"), task.params.get("server_name")
+    if id in (None, ""):
+        return server_named(task, name) if name else None
+    return str(id) if id_number(id) is not None else server_named(task, id)
 
 
 def server_named(task: ModuleTask, name: str) -> str:

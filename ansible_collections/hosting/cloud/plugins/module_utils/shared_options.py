@@ -6,7 +6,7 @@ make."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from ansible.module_utils.common.parameters import env_fallback
@@ -92,6 +92,14 @@ def private_key_lines(params: Values) -> Iterable[str]:
         if isinstance(value, str) and "PRIVATE KEY" in value:
             yield value
             yield from filter(None, value.splitlines())
+
+
+def for_display(params: Values) -> Json:
+    """The parameters as results, differences and logs show them: the answers of ``custom_fields`` may be
+    secrets."""
+    answers = params.get("custom_fields")
+    shown = {"custom_fields": dict.fromkeys(answers, "********")} if isinstance(answers, Mapping) else {}
+    return {**params, **shown}
 
 
 def without_unknown_items(params: Values) -> Json:

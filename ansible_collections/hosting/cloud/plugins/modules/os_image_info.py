@@ -19,6 +19,10 @@ options:
     description:
       - Only images that this tariff allows.
     type: int
+  tariff:
+    description:
+      - The name of that tariff, in place of O(tariff_id).
+    type: str
 extends_documentation_fragment:
   - hosting.cloud.client
   - hosting.cloud.client.info
@@ -76,9 +80,10 @@ from ansible_collections.hosting.cloud.plugins.module_utils.info_module import L
 
 OPTIONS = {
     "tariff_id": {"type": "int"},
+    "tariff": {"type": "str"},
 }
 
-MODULE = LookupInfoModule("os_images", "getOsImages", OPTIONS)
+MODULE = LookupInfoModule("os_images", "getOsImages", OPTIONS, mutually_exclusive=[("tariff_id", "tariff")])
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ options:
     type: str
   server_id:
     description:
-      - Id of the server. Either this or O(server_name) is needed, unless O(id) is given.
+      - Id or name of the server. Either this or O(server_name) is needed, unless O(id) is given.
     type: str
   address:
     description:

@@ -16,9 +16,8 @@ author:
 options:
   tariff_id:
     description:
-      - Id of the tariff.
+      - Id of the tariff. Either this or O(tariff) is needed.
     type: int
-    required: true
   months:
     description:
       - Months to be paid. Not together with O(hours).
@@ -43,6 +42,10 @@ options:
     description:
       - Promo code. It is checked and not used up.
     type: str
+  tariff:
+    description:
+      - Name of the tariff, such as V(VDS-1). If several tariffs have it, the task fails and lists their ids.
+    type: str
 extends_documentation_fragment:
   - hosting.cloud.client
   - hosting.cloud.client.info
@@ -60,7 +63,7 @@ EXAMPLES = r"""
   tasks:
     - name: See what a quarter would cost
       hosting.cloud.quote_info:
-        tariff_id: 1
+        tariff: VDS-1
         months: 3
       register: result
 """
@@ -150,14 +153,21 @@ quote:
 from ansible_collections.hosting.cloud.plugins.module_utils.info_module import QuoteInfoModule
 
 OPTIONS = {
-    "tariff_id": {"type": "int", "required": True},
+    "tariff_id": {"type": "int"},
     "months": {"type": "int", "choices": [1, 3, 6, 12]},
     "hours": {"type": "int"},
     "billing_cycle": {"type": "str", "choices": ["monthly", "hourly"]},
     "promo_code": {"type": "str"},
+    "tariff": {"type": "str"},
 }
 
-MODULE = QuoteInfoModule("quote", "getQuote", OPTIONS, mutually_exclusive=[("months", "hours")])
+MODULE = QuoteInfoModule(
+    "quote",
+    "getQuote",
+    OPTIONS,
+    required_one_of=[("tariff_id", "tariff")],
+    mutually_exclusive=[("tariff_id", "tariff"), ("months", "hours")],
+)
 
 
 def main() -> None:

@@ -70,8 +70,9 @@ options:
       - hourly
   ssh_key_ids:
     description:
-      - Ids of SSH keys of the account that are installed when ordering or reinstalling. The service does not
-        show them afterwards, so a later difference cannot be seen.
+      - SSH keys of the account that are installed when ordering or reinstalling, each by its id or its name.
+        If several keys have the name, the task fails and lists their ids. The service does not show them afterwards,
+        so a later difference cannot be seen.
       - In check mode a V(null) among them, the id of a key that is not there yet, is passed over.
     type: list
     elements: str
@@ -193,7 +194,7 @@ EXAMPLES = r"""
         name: web-1
         tariff_id: 1
         os: debian-12
-        ssh_key_ids: ["{{ laptop.ssh_key.id }}"]
+        ssh_key_ids: [laptop]
         notes: Front end
         max_charge: "20.00"
       register: web

@@ -18,7 +18,7 @@ author:
 options:
   server_id:
     description:
-      - Id of the server.
+      - Id or name of the server.
     type: str
   server_name:
     description:

@@ -29,6 +29,7 @@ from ..module_utils.module_process import CONTROLLER
 from ..module_utils.run_memory import UNKNOWN_ACCOUNT, RunMemory
 from ..module_utils.shared_options import (
     boolean_problem,
+    for_display,
     key_source_problem,
     private_key_lines,
     without_unknown_items,
@@ -151,7 +152,7 @@ class ControllerAction(ActionBase):
         """The result as a module prints it: with the arguments, and without secrets."""
         if "failure" in result:
             result["failed"] = True
-        result.setdefault("invocation", {"module_args": task.params})
+        result.setdefault("invocation", {"module_args": for_display(task.params)})
         if task.warnings:
             result["warnings"] = list(task.warnings)
         shown: Json = remove_values(result, task.secrets)

@@ -55,12 +55,10 @@ options:
     type: list
     elements: str
   secret_file:
-    description: A file with one secret on each line. It is read at each delivery, so a secret is rotated
-      without a restart.
+    description: A file with one secret on each line, read at each delivery. A rotation needs no restart.
     type: path
   tolerance:
-    description: How many seconds the time of a delivery may be off, before or after. At most V(300), the
-      window of the API.
+    description: Seconds that the time of a delivery may be off. At most V(300), the window of the API.
     type: int
     default: 300
   state_file:
@@ -68,8 +66,7 @@ options:
       - Where events are kept (SQLite, readable by its owner only). One source at a time uses it.
         Keep it on a disk that outlives the rulebook.
       - Only the id of a marked event stays there, for 31 days after the event was last seen.
-      - Without it C($XDG_STATE_HOME/hosting/webhook-<port>.sqlite), with C(~/.local/state) where that
-        variable is not set.
+      - Without it C(hosting/webhook-<port>.sqlite) in C($XDG_STATE_HOME), else in C(~/.local/state).
     type: path
   certfile:
     description: A certificate chain in PEM form, to answer https.
@@ -86,13 +83,11 @@ options:
       - Costs one request, one for every 100 deliveries, and one for each missed event.
     type: int
   lookback:
-    description: How old a missed event may be, in seconds. The service forgets undelivered events after 30
-      days.
+    description: Seconds. Older missed events are left. The service forgets them after 30 days.
     type: int
     default: 2592000
   api_key:
-    description: The API key for O(subscription), a live one with the scope C(webhooks:manage). Without it
-      E(HOSTING_API_KEY).
+    description: A live key with the scope C(webhooks:manage), for O(subscription); else E(HOSTING_API_KEY).
     type: str
   base_url:
     description: The address of the API for O(subscription), ending in C(/v1). Without it E(HOSTING_BASE_URL).
@@ -114,7 +109,6 @@ EXAMPLES = r"""
   hosting.cloud.webhook:
     port: 5000
     path: /hosting
-
 - name: Two secrets while one replaces another, and events that were missed while the rulebook was down
   hosting.cloud.webhook:
     host: 0.0.0.0

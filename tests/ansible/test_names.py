@@ -1,0 +1,75 @@
+"""Names in place of ids: SSH keys, servers and tariffs. A name that several objects have is refused with
+their ids."""
+
+from typing import Any
+
+import pytest
+
+from tests.ansible.in_process import Play, charged
+from tests.ansible.test_planned import ORDER, both
+from tests.ansible.test_playbooks import KEY_LINE, OTHER_LINE
+from tests.support.account import Account
+
+BY_NAME: dict[str, Any] = {"tariff": "VDS-2", "os": "debian-12"}
+
+
+def test_a_play_without_ids_is_predicted_and_sends_the_right_ones() -> None:
+    checked, real, emulated = both(
+        ("ssh_key", {"name": "desk", "public_key": OTHER_LINE}),
+        ("server", {"name": "web", "ssh_key_ids": ["desk", "60001"], **BY_NAME}),
+        ("server_ip", {"server_id": "web"}),
+        ("server", {"name": "web", "ssh_key_ids": ["desk"], "erase": "web", "state": "reinstalled"}),
+        ("server_ip_info", {"server_id": "web"}),
+        before=(("ssh_key", {"name": "laptop", "public_key": KEY_LINE}),),
+    )
+    assert [result["failed"] for result in (*checked, *real)] == [False] * 10
+    assert [result["changed"] for result in checked] == [result["changed"] for result in real]
+    assert real[1]["diff"]["after"]["ssh_key_ids"] == ["60002", "60001"]
+    assert real[1]["server"]["tariff_id"] == 2
+    assert {ip["server_id"] for ip in real[4]["server_ips"]} == {real[1]["server"]["id"]}
+    sent = [
+        request["body"]["ssh_key_ids"]
+        for request in emulated.control("GET", "/requests?since=0")
+        if "ssh_key_ids" in (request.get("body") or {})
+    ]
+    assert sent == [[60001, 60002], [60002]]
+
+
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_a_name_of_none_or_several_is_refused_with_the_choices(check_mode: bool) -> None:
+    emulated = Account()
+    client = Play(emulated).client(emulated.live_key, False)
+    for line in (KEY_LINE, OTHER_LINE):
+        client.ssh_keys.create(name="laptop", public_key=line)
+    for _ in range(2):
+        client.servers.create(name="a", **ORDER)
+    play = Play(emulated, check_mode=check_mode)
+
+    def refused(name: str, /, **options: Any) -> str:
+        result = play(name, **options)
+        assert result["failed"]
+        return str(result["msg"])
+
+    assert "60001" in refused("server", name="b", ssh_key_ids=["laptop"], **ORDER)
+    assert "named 'lap': choose one of laptop" in refused("server", name="b", ssh_key_ids=["lap"], **ORDER)
+    assert "20001" in refused("server_ip", server_id="a")
+    assert "no server named 'z'" in refused("server_ip_info", server_id="z")
+    assert "did you mean 'VDS-2'" in refused("quote_info", tariff="VDS-22")
+    assert "tariff is 'VDS-1', not 'VDS-2'" in refused("server", id="20001", **BY_NAME)
+    assert not play("server", name="b", ssh_key_ids=["lap"], state="absent", **ORDER)["failed"]
+    assert charged(emulated) == ["5.00", "5.00"]
+
+
+def test_tariffs_are_read_by_name() -> None:
+    play = Play(Account())
+    by_id, by_name = play("quote_info", tariff_id=2), play("quote_info", tariff="vds-2")
+    assert by_name["quote"] == by_id["quote"]
+    images = [play("os_image_info", **tariff)["os_images"] for tariff in ({}, {"tariff": "VDS-Linux"})]
+    assert images[1] == play("os_image_info", tariff_id=5)["os_images"] != images[0]
+
+
+def test_a_test_key_passes_over_the_names_of_keys_that_it_made() -> None:
+    emulated = Account()
+    play = Play(emulated, key=emulated.test_key)
+    play("ssh_key", name="laptop", public_key=KEY_LINE)
+    assert not play("server", name="a", ssh_key_ids=["laptop"], **ORDER)["failed"]

@@ -7,6 +7,7 @@ from pulumi_hosting.api.operations import OPERATIONS
 from pulumi_hosting.emulator import middleware
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.rows import KeyRow
+from pulumi_hosting.emulator.store import Store
 from tests.certify.mutants.change import (
     ERRORS,
     answer,
@@ -20,6 +21,7 @@ from tests.certify.mutants.change import (
     endpoint,
     header,
     lines,
+    method,
     put,
     refused,
     rename,
@@ -62,6 +64,17 @@ def _prefix(original: Any, call: Call) -> KeyRow | None:
     )
 
 
+def _keys(old: str, new: str) -> Any:
+    """The tokens of new keys begin otherwise."""
+
+    def add(original: Any, store: Store, row: Any) -> Any:
+        if isinstance(row, KeyRow):
+            row.token = row.token.replace(old, new, 1)
+        return original(store, row)
+
+    return method(Store, "add", add)
+
+
 READ = ("servers:read",)
 AUTHENTICATION = [
     *breaks(
@@ -73,6 +86,12 @@ AUTHENTICATION = [
         ("auth-basic", "any scheme", asked("*", sent("authorization", _any_scheme))),
         ("auth-prefix", "the beginning of a key", around(middleware, "presented_key", _prefix)),
         ("auth-200", "200 with an error", refused("invalid_token", status(200))),
+    ),
+    *breaks(
+        ("A live key starts with `vk_live_`, a test key with `vk_test_`.", "Test keys (prefix `vk_test_`)"),
+        ("prefix-sk", "`sk_`", _keys("vk_", "sk_")),
+        ("prefix-live", "`vk_prod_`", _keys("vk_live_", "vk_prod_")),
+        ("prefix-test", "upper case", _keys("vk_test_", "VK_TEST_")),
     ),
     *breaks(
         (SCOPE, CODES_403, row("- Missing scope: `403 insufficient_scope`."), *lines(r"^\| `\w+:\w+` ")),

@@ -4,6 +4,7 @@ A frontend has one table, and gives it to its clients (``Client.words``); errors
 next take it from there. So nothing below a frontend names a command of one.
 """
 
+import re
 from dataclasses import dataclass, replace
 
 
@@ -42,7 +43,8 @@ class Words:
         >>> PYTHON.fill("{again} later")
         'repeat the call later'
         """
-        return advice.format_map({name: getattr(self, name) for name in self.__slots__})
+        known = {f"{{{name}}}": str(getattr(self, name)) for name in self.__slots__}
+        return re.sub(r"\{\w+\}", lambda found: known.get(found[0], found[0]), advice)
 
 
 PYTHON = Words(

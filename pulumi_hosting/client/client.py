@@ -261,9 +261,7 @@ class Client(Services):
     def _admitted(self, row: Operation, idempotency_key: str | None) -> str | None:
         """The key with which the operation is sent. Raises if it must not be sent at all."""
         if self._closed.is_set():
-            raise ConfigurationError(
-                "this client is closed; nothing was sent. Next: make a new Client"
-            )
+            raise ConfigurationError("this client is closed; nothing was sent. Next: make a new Client")
         if self._read_only and row.is_write:
             raise WriteRefused(f"this client only reads, and {row.id} would change something")
         if self.refusal is not None:

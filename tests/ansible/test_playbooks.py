@@ -90,7 +90,8 @@ def test_check_mode_sends_nothing_but_reads(ansible: Ansible) -> None:
     assert played["replace"]["diff"]["before"]["name"] == "laptop"
     amounts = [line for line in played.output.splitlines() if line.startswith(("charge: ", "refund: "))]
     price = ansible.server_charges()[0]["amount"]
-    assert amounts == [f"charge: {price} EUR", f"refund: {price} EUR", f"charge: {price} EUR"]  # without -v
+    # without -v; a planned deletion may leave less of a discount
+    assert amounts == [f"charge: {price} EUR", f"refund: {price} EUR", f"charge: at least {price} EUR"]
     assert "Correct-Horse-7" not in played.output
 
 

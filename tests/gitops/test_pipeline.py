@@ -135,7 +135,8 @@ def test_from_the_first_pull_request_to_the_nightly_report(ci: CI) -> None:
     forgotten = ci.order_by_hand("forgotten")
     assert ci.job("nightly") == 7, ci.printed
     (issue,) = ci.service.issues.values()
-    assert f"pulumi import hosting:index:Server NAME {forgotten}" in issue["text"]
+    assert f"| {forgotten} |" in issue["text"] or f" {forgotten} " in issue["text"], issue["text"]
+    assert "To adopt everything: pulumi-hosting import DIR --form dynamic" in issue["text"]
     ci.control("DELETE", f"/servers/{forgotten}")
     assert ci.job("merge") == 0, ci.printed
     ci.repair()

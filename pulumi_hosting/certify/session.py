@@ -29,7 +29,7 @@ _CURRENCIES = re.compile(rb'"currency":\s*"([^"]*)"')
 _BUSY_IS_MEANT = ("limits.", "errors.", "http.", "servers.reset", "meta.health")
 """Checks for which 429 and 503 are answers like others."""
 _MEANT_TO_LACK = ("servers.insufficient-funds", 402)
-UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+_UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 _OPENS_NOTHING = re.compile(r"3|404|401|403 (?!insufficient_scope)|503 api_disabled")
 _AUTHENTICATED = re.compile(r"(?!GET /(health|openapi\.json))")
 
@@ -123,7 +123,7 @@ class Exchanges:
             work(*given)
         except Skip as why:
             self.skip_areas(str(why), areas)
-        except UNREADABLE as error:
+        except _UNREADABLE as error:
             # An answer without a field that the part goes on with: most often a departure already.
             words = f"an answer lacked what the next step needs ({type(error).__name__}: {error})"
             self.skip_areas(words, areas)

@@ -199,12 +199,13 @@ EXAMPLES = r"""
         max_charge: "20.00"
       register: web
 
+    # The 'a1' at its end: a password has at least one letter and one digit.
     - name: Order one with a root password that is made once and kept in a file of the controller
       hosting.cloud.server:
         name: db-1
         tariff_id: 1
         os: debian-12
-        password: "{{ lookup('ansible.builtin.password', 'credentials/db-1', length=24, chars=['ascii_letters', 'digits']) }}"
+        password: "{{ lookup('ansible.builtin.password', 'credentials/db-1', length=24, chars=['ascii_letters', 'digits']) ~ 'a1' }}"
 
     - name: Empty the notes, and leave everything else as it is
       hosting.cloud.server:

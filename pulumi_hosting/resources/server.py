@@ -25,7 +25,6 @@ from pulumi_hosting.resources.server_fields import (
     ServerState,
     from_api,
     provisional,
-    remembering,
 )
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from pulumi_hosting.session.errors import NotOurs, OrderFailed, ResourceError, WaitTimeout
@@ -74,10 +73,8 @@ class ServerBase(Resource[ServerInputs, ServerState]):
             if server is None or server.is_gone:
                 self._report_end(request, id, server, last)
                 return None
-        state = from_api(server)
-        tag = self._tag_to_record(request, last, state.id, state.ownership_tag, state.created_at)
-        if last is not None:
-            state = remembering(state, last, is_test=request.client.is_test_key)
+        state = from_api(server, last, is_test=request.client.is_test_key)
+        tag = self._tag_to_record(request, last, state.id, tags.split_tag(server.notes)[1], state.created_at)
         return state.model_copy(update={"ownership_tag": tag})
 
     @staticmethod
@@ -207,7 +204,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         """The state once the order is carried out. Raises what ``wait_for_order`` raises."""
         server = order_facts.wait_for_order(request, state.id, state.name)
         generation.arrived(request, str(server.id))
-        return self._kept(remembering(from_api(server), state), inputs)
+        return self._kept(from_api(server, state), inputs)
 
     @staticmethod
     def _as_it_is(request: Request, state: ServerState) -> ServerState:
@@ -216,7 +213,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         server = order_facts.living_server(request, state.id)
         if server is None:
             return state
-        now = remembering(from_api(server), state, is_test=request.client.is_test_key)
+        now = from_api(server, state, is_test=request.client.is_test_key)
         there = tags.split_tag(server.notes)[1] if request.name_is_identity else state.ownership_tag
         return now.model_copy(update={"ownership_tag": there})
 
@@ -235,8 +232,8 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         if "notes" in body or tag != state.ownership_tag:
             body["notes"] = tags.with_tag(body.get("notes", state.notes) or "", tag)
             state = state.model_copy(update={"ownership_tag": tag})
-        changed = from_api(request.client.servers.update(int(state.id), **body))
-        after = remembering(changed, state, is_test=request.client.is_test_key)
+        changed = request.client.servers.update(int(state.id), **body)
+        after = from_api(changed, state, is_test=request.client.is_test_key)
         # A simulated change is answered but need not show: what was accepted is what is so.
         return after.model_copy(update={name: value for name, value in desired.items() if value is not None})
 
@@ -296,8 +293,8 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         request: Request, state: ServerState, done: Callable[[m.Server], bool], seconds: float
     ) -> ServerState:
         """The state once ``done``, or after ``seconds``."""
-        there = from_api(server_calls.wait_until(request, state.id, done, seconds))
-        return remembering(there, state, is_test=request.client.is_test_key)
+        there = server_calls.wait_until(request, state.id, done, seconds)
+        return from_api(there, state, is_test=request.client.is_test_key)
 
     def delete(self, request: Request, state: ServerState) -> None:
         """Delete it. Raises ``NotOurs`` if it was taken over, if it is not the recorded one, or if it is gone
@@ -332,7 +329,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
     def _ordered_or_gone(request: Request, state: ServerState) -> ServerState | None:
         """The server of an order; None if none will come and nothing of its charge is kept."""
         try:
-            return remembering(from_api(order_facts.wait_for_order(request, state.id, state.name)), state)
+            return from_api(order_facts.wait_for_order(request, state.id, state.name), state)
         except (OrderFailed, WaitTimeout):
             order_facts.forget_order(request, state.id, state.name)
         except ResourceError:  # the server was deleted

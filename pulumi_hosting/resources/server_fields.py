@@ -226,8 +226,10 @@ KEPT = (
 )
 
 
-def from_api(server: m.Server) -> ServerState:
-    """What the API shows."""
+def from_api(server: m.Server, last: ServerState | None = None, *, is_test: bool = False) -> ServerState:
+    """What the API shows, and what it does not show as it was ``last``. ``is_test``: also what was last
+    written to a simulated server: responses need not show it, and only this account writes to it.
+    """
     notes, tag = split_tag(server.notes)
     values = shown(ServerState, server) | {
         "id": str(server.id),
@@ -237,21 +239,17 @@ def from_api(server: m.Server) -> ServerState:
         "power": POWER.get(server.status),
         "ownership_tag": tag,
     }
+    if last is not None:
+        values |= {name: getattr(last, name) for name in KEPT}
+        values["currency"] = values["currency"] or last.currency
+        if last.os_shown and last.os_shown == values["os"]:
+            values |= {"os": last.os, "os_shown": values["os"]}
+        if is_test and last.status and is_simulated(values["id"]):
+            written = {name: getattr(last, name) for name in (*ServerInputs.settings(), "os", "power")}
+            values |= {name: value for name, value in written.items() if value is not None}
+            ends = values["next_due_at"], last.next_due_at
+            values["next_due_at"] = max(filter(None, ends), default=None)
     return ServerState(**values)
-
-
-def remembering(state: ServerState, last: ServerState, *, is_test: bool = False) -> ServerState:
-    """The state with what the API does not show, as it was. ``is_test``: with what was last written to a
-    simulated server, too: responses need not show it, and only this account writes to it.
-    """
-    kept = {name: getattr(last, name) for name in KEPT} | {"currency": state.currency or last.currency}
-    if last.os_shown and last.os_shown == state.os:
-        kept |= {"os": last.os, "os_shown": state.os}
-    if is_test and last.status and is_simulated(state.id):
-        written = {name: getattr(last, name) for name in (*ServerInputs.settings(), "os", "power")}
-        kept |= {name: value for name, value in written.items() if value is not None}
-        kept["next_due_at"] = max(filter(None, (state.next_due_at, last.next_due_at)), default=None)
-    return state.model_copy(update=kept)
 
 
 def is_simulated(id: str) -> bool:

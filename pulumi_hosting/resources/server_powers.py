@@ -24,7 +24,6 @@ from pulumi_hosting.resources.server_fields import (
     from_api,
     is_simulated,
     provisional,
-    remembering,
 )
 from pulumi_hosting.session import prepaid
 from pulumi_hosting.session.cost import Cost
@@ -299,7 +298,7 @@ class ServerResource(
     def wait(self, request: Request, state: ServerState) -> ServerState:
         if not state.id.startswith(ORDER_PREFIX):
             return state
-        return remembering(from_api(order_facts.wait_for_order(request, state.id, state.name)), state)
+        return from_api(order_facts.wait_for_order(request, state.id, state.name), state)
 
     def is_provisional(self, state: ServerState) -> bool:
         return state.id.startswith(ORDER_PREFIX)

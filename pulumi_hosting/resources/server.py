@@ -73,8 +73,8 @@ class ServerBase(Resource[ServerInputs, ServerState]):
             if server is None or server.is_gone:
                 self._report_end(request, id, server, last)
                 return None
-        state = from_api(server, last, is_test=request.client.is_test_key)
-        tag = self._tag_to_record(request, last, state.id, tags.split_tag(server.notes)[1], state.created_at)
+        state = from_api(server, last, is_test=request.client.is_test_key, keeps_tag=False)
+        tag = self._tag_to_record(request, last, state.id, state.ownership_tag, state.created_at)
         return state.model_copy(update={"ownership_tag": tag})
 
     @staticmethod

@@ -222,13 +222,15 @@ KEPT = (
     "ssh_key_ids",
     "ssh_key_fingerprints",
     "password",
-    "ownership_tag",
 )
 
 
-def from_api(server: m.Server, last: ServerState | None = None, *, is_test: bool = False) -> ServerState:
-    """What the API shows, and what it does not show as it was ``last``. ``is_test``: also what was last
-    written to a simulated server: responses need not show it, and only this account writes to it.
+def from_api(
+    server: m.Server, last: ServerState | None = None, *, is_test: bool = False, keeps_tag: bool = True
+) -> ServerState:
+    """What the API shows, and what it does not show as it was ``last``; the ownership tag too, if it
+    ``keeps_tag``. ``is_test``: also what was last written to a simulated server: responses need not show it,
+    and only this account writes to it.
     """
     notes, tag = split_tag(server.notes)
     values = shown(ServerState, server) | {
@@ -241,6 +243,8 @@ def from_api(server: m.Server, last: ServerState | None = None, *, is_test: bool
     }
     if last is not None:
         values |= {name: getattr(last, name) for name in KEPT}
+        if keeps_tag:
+            values["ownership_tag"] = last.ownership_tag
         values["currency"] = values["currency"] or last.currency
         if last.os_shown and last.os_shown == values["os"]:
             values |= {"os": last.os, "os_shown": values["os"]}

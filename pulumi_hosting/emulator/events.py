@@ -64,6 +64,13 @@ def of(
         emit(store, row.account_id, type, view, previous=previous, resource=resource)
 
 
+def revoke(store: Store, key: KeyRow, reason: str) -> None:
+    """End a key, with its event; one that has ended stays as it is."""
+    if key.revoked_at is None:
+        key.revoked_at, key.revoked_reason = store.now, reason
+        of(store, "key.revoked", key)
+
+
 @contextmanager
 def low_balance_events(store: Store, before: float | None = None) -> Iterator[None]:
     """``balance.low`` for every account whose balance covered the 7 days after ``before`` and no longer

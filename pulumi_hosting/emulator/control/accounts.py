@@ -32,7 +32,7 @@ from pulumi_hosting.emulator.control.endpoint import (
 )
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.rows import AccountRow, InvoiceRow, KeyRow
-from pulumi_hosting.emulator.store import OPENING_BALANCE, Store
+from pulumi_hosting.emulator.store import OPENING_BALANCE
 
 # --- keys --------------------------------------------------------------------------------------------------
 
@@ -81,14 +81,8 @@ def create_key(core: Core, body: KeyBody) -> object:
 
 def revoke_key(core: Core, id: int) -> object:
     key = find(core.store.keys, id, "key")
-    _revoke(core.store, key, "revoked by staff")
+    events.revoke(core.store, key, "revoked by staff")
     return {"id": key.id}
-
-
-def _revoke(store: Store, key: KeyRow, reason: str) -> None:
-    if key.revoked_at is None:
-        key.revoked_at, key.revoked_reason = store.now, reason
-        events.of(store, "key.revoked", key)
 
 
 # --- accounts ---------------------------------------------------------------------------------------------
@@ -122,7 +116,7 @@ def edit_account(core: Core, body: Body) -> object:
     account = account_of(core, given.get("account_id"))
     assign(account, body, "account_id", "balance")
     for key in core.store.of(KeyRow, account.id).values() if account.banned else ():
-        _revoke(core.store, key, "the account is banned")
+        events.revoke(core.store, key, "the account is banned")
     change = given.get("balance", account.balance) - account.balance
     if change:
         ledger.move(core.store, account, change, "adjustment", "Adjusted by staff", ledger.CONTROL)

@@ -88,6 +88,5 @@ def revoke_api_key(call: Call) -> Answer:
         raise Refusal("conflict", "the key is already revoked")
     if key.id != call.key.id:
         raise Refusal("insufficient_scope", details={"required": ["self"]})
-    key.revoked_at, key.revoked_reason = call.now, "revoked via API"
-    events.of(call.store, "key.revoked", key)
+    events.revoke(call.store, key, "revoked via API")
     return Answer(200, {"status": "revoked", "key": call.view(key)})

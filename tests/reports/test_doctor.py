@@ -9,7 +9,9 @@ import pytest
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.emulator import Running
 from pulumi_hosting.reports import doctor
+from pulumi_hosting.reports.checks import Check
 from tests.reports.conftest import Command, Owner
+from tests.support.account import Account
 
 
 def lines(output: str) -> dict[str, str]:
@@ -296,14 +298,24 @@ def test_a_declared_mode_that_the_key_has_not(command: Command) -> None:
         (400, "problem", "that of this machine is 400 s ahead: webhook deliveries are refused"),
     ],
 )
-@pytest.mark.emulator(clock="manual")
-def test_a_wrong_clock(emulator: Running, seconds: int, status: str, text: str) -> None:
-    environ = {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url}
-    now = Client(emulator.live_key, emulator.base_url).health().time + timedelta(seconds=seconds)
-    (clock,) = (row for row in doctor.checks(environ, now=lambda: now) if row.name == "clock")
+def test_a_wrong_clock(account: Account, seconds: int, status: str, text: str) -> None:
+    clock = clock_of(account, "https://api.example.com/v1", seconds)
     assert (clock.status, clock.text) == (status, text)
     assert clock.facts == {"seconds_ahead": seconds}
     assert bool(clock.next) == (status != "ok")
+
+
+def test_an_emulator_may_have_a_time_of_its_own(account: Account) -> None:
+    clock = clock_of(account, "http://127.0.0.1:1/v1", -(10**7))
+    assert (clock.status, clock.next, clock.facts) == ("note", "", {"seconds_ahead": -(10**7)})
+    assert clock.text == "the service on this machine has a time of its own, 10000000 s ahead"
+
+
+def clock_of(account: Account, base_url: str, ahead: int) -> Check:
+    """The clock of a machine that is so many seconds ahead of the account's service."""
+    now = datetime.fromtimestamp(account.clock.now() + ahead, UTC)
+    with Client(account.live_key, base_url, transport=account.transport()) as client:
+        return doctor._clock(client, lambda: now)
 
 
 def test_a_service_with_another_contract(owner: Owner, command: Command) -> None:

@@ -81,6 +81,25 @@ def test_mistakes_of_a_test_are_named(pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines_random(["*there is no kind 'server'; there are: *servers*"])
 
 
+def test_a_fault_that_changed_no_answer_is_named(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+
+        @pytest.mark.hosting_fault({"status": 503}, method="POST", path="^/server$")
+        @pytest.mark.hosting_fault({"status": 503}, path="/balance", times=2)
+        def test_order(hosting_client):
+            hosting_client.balance.get()
+            hosting_client.servers.create(tariff_id=1, os="debian-12", name="web")
+    """)
+    result = pytester.runpytest_inprocess(*PLUGIN)
+    result.assert_outcomes(passed=1, errors=1)  # warnings are errors here
+    (line,) = [line for line in result.outlines if "changed no answer" in line and "Warning" in line]
+    assert line.endswith(
+        "hosting_fault of POST, ^/server$, times=1 changed no answer. Next: correct its method or path; "
+        "the test sent GET /balance, POST /servers"
+    )
+
+
 def test_a_pause_of_the_async_client_moves_the_clock(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         import asyncio

@@ -6,6 +6,7 @@ Each test has an emulator of its own, in the process of the test; nothing is lef
 from __future__ import annotations
 
 import itertools
+import warnings
 from typing import TYPE_CHECKING
 
 import pytest
@@ -52,8 +53,21 @@ def hosting_emulator(
     emulator = HostingEmulator(data.args[0] if data else None, runtime_dir=directory, **options)
     for marker in reversed([*request.node.iter_markers("hosting_fault")]):
         emulator.fault(*marker.args, **marker.kwargs)
+    armed = _armed(emulator)
     yield emulator
     emulator.close()
+    for fault in sorted(armed & _armed(emulator)):
+        sent = ", ".join(dict.fromkeys(emulator.account.requests)) or "nothing"
+        step = f"correct its method or path; the test sent {sent}"
+        warnings.warn(f"hosting_fault {fault} changed no answer. Next: {step}", stacklevel=1)
+
+
+def _armed(emulator: HostingEmulator) -> set[str]:
+    """The faults that are armed, with what is left of their ``times``."""
+    return {
+        f"of {row['method'] or 'any method'}, {row['path'] or 'any path'}, times={row['times']}"
+        for row in emulator.control("GET", "/faults")
+    }
 
 
 @pytest.fixture

@@ -16,7 +16,8 @@ from pulumi_hosting.rehearsal.facts import Json
 from pulumi_hosting.rehearsal.managed_objects import ManagedObject, ManagedObjects
 from pulumi_hosting.reports import report
 from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects, named, read_account
-from pulumi_hosting.reports.run_results import managed_by, run_results
+from pulumi_hosting.reports.recovery import unfinished
+from pulumi_hosting.reports.run_results import managed_by, run_results, stack_export
 from pulumi_hosting.resources.powers import natural_key
 from pulumi_hosting.session.prepaid import ENDED
 
@@ -191,6 +192,7 @@ def run(
         paid = None if ends_within is None else paid_time_of(request).kept_paid(managed.kept_paid)
     found = audit(account, managed, form, commands=commands)
     warnings = [not_given] if found.unmanaged and not_given else []
+    warnings += _interrupted(stacks if found.unmanaged else ())
     warnings += [f"{report.plural(kind)} were not checked: {reason}" for kind, reason in found.unread.items()]
     if paid is not None:
         named = {(one.kind, one.id) for one in found.ended}
@@ -200,6 +202,16 @@ def run(
     has_found = found.unmanaged or found.ended or found.uncovered
     exit_code = report.FOUND if has_found else 1 if found.unread or (paid and paid.refused) else 0
     return report.Report(found.facts(), [*_sections(found, form, commands=commands)], warnings, exit_code)
+
+
+def _interrupted(stacks: Iterable[Path]) -> Iterator[str]:
+    for stack in stacks:
+        with stack_export(stack) as export:
+            if unfinished(export):
+                yield (
+                    f"the run before {stack.name} was interrupted, and what it made may be listed. Next: "
+                    f"pulumi-hosting recover {stack}, before anything is removed"
+                )
 
 
 def _sections(found: Audit, form: Form, *, commands: bool) -> Iterator[report.Section]:

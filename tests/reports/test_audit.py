@@ -60,6 +60,26 @@ def test_what_no_stack_and_no_run_knows_is_listed(command: Command, owner: Owner
     assert "web" not in shown.stdout
 
 
+def test_what_an_interrupted_run_made_is_left_to_recover(
+    command: Command, owner: Owner, tmp_path: Path
+) -> None:
+    owner.order("web")
+    path = export(tmp_path / "prod.json", web="")
+    deployment = {
+        "resources": [],
+        "pending_operations": [
+            {"resource": pending, "type": "creating"}
+            for pending in json.loads(path.read_text())["deployment"]["resources"]
+        ],
+    }
+    path.write_text(json.dumps({"version": 3, "deployment": deployment}))
+    shown = command("audit", "--stack", path)
+    assert shown.exit_code == 7
+    assert f"Next: pulumi-hosting recover {path}, before anything is removed" in shown.output
+    whole = command("audit", "--stack", export(tmp_path / "other.json", db="20099"))
+    assert "recover" not in whole.output
+
+
 def test_the_secret_of_a_url_is_not_shown(command: Command, owner: Owner) -> None:
     owner.client.webhooks.create(url="https://hooks.example.com/x?token=cAnary", events=["*"])
     assert found(command("audit", "--json"))["unmanaged"][0]["name"] == "https://hooks.example.com/x?…"

@@ -198,7 +198,7 @@ def _clock(client: Client, now: Callable[[], datetime]) -> Check:
     skew = (now() - client.service_now()).total_seconds()
     ahead = round(skew)
     if abs(skew) <= CLOCK_WARNING:
-        return ok("that of this machine is right to a few seconds", seconds_ahead=ahead)
+        return ok("that of this machine is accurate to a few seconds", seconds_ahead=ahead)
     if is_loopback(urlsplit(client.base_url).hostname or ""):  # one machine has one clock
         other = f"{abs(skew):.0f} s {'behind' if skew > 0 else 'ahead'}"
         return note(f"the service on this machine has a time of its own, {other}", seconds_ahead=ahead)
@@ -281,8 +281,8 @@ def _balance(client: Client, me: m.Me) -> Check:
     facts = {"balance": str(found.balance), "currency": found.currency}
     step = "top up in the control panel, or with hosting.cloud.balance_topup"
     if found.low_balance:
-        need = f"the {found.upcoming_7d} {found.currency} that the next 7 days need"
-        return warning(f"{text}: less than {need}", step, **facts)
+        due = f"{found.upcoming_7d} {found.currency} are due within 7 days"
+        return warning(f"{text}; {due}", step, **facts)
     if found.balance <= 0:
         return warning(f"{text}: nothing can be ordered", step, **facts)
     return ok(text, **facts)
@@ -335,7 +335,7 @@ def _contract(client: Client) -> Check:
     added = [row for row in found if row.kind == "added" and not row.breaks]
     facts = {"differences": [asdict(row) for row in found]}
     if not found:
-        return ok(f"all {len(BY_ID)} operations are as this package knows them", **facts)
+        return ok(f"the API of the service matches this version ({len(BY_ID)} operations)", **facts)
     details = [f"{row} (calls can fail)" if row.breaks else str(row) for row in used]
     details += map(str, added[:_ADDITIONS_SHOWN])
     if len(added) > _ADDITIONS_SHOWN:
@@ -384,7 +384,7 @@ def scopes_check(held: Collection[str], *, is_test_key: bool) -> Check:
     operations = {row.id: [*row.scopes] for row in BY_ID.values() if not {*row.scopes} <= {*held}}
     facts = {"missing": missing, "operations": operations}
     if not missing:
-        return ok("the key has all that it can use", **facts)
+        return ok("the key has every scope that this package needs", **facts)
     step = "give it those that are needed, in the control panel; for looking alone read scopes are enough"
     details = (*_resources(held), *_modules(held))
     return warning(f"the key lacks {', '.join(missing)}", step, details, **facts)

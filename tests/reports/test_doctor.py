@@ -48,7 +48,7 @@ def test_everything_is_right(owner: Owner, command: Command) -> None:
         "paid time",
     ):
         assert found[name].startswith("ok "), found[name]
-    assert "all 62 operations are as this package knows them" in found["contract"]
+    assert "the API of the service matches this version (62 operations)" in found["contract"]
     assert "1000.00 EUR" in found["balance"]
     assert owner.emulator.live_key not in shown.output
     assert owner.emulator.live_key[-4:] not in found["key"]
@@ -293,7 +293,7 @@ def test_a_declared_mode_that_the_key_has_not(command: Command) -> None:
 @pytest.mark.parametrize(
     ("seconds", "status", "text"),
     [
-        (20, "ok", "that of this machine is right to a few seconds"),
+        (20, "ok", "that of this machine is accurate to a few seconds"),
         (-100, "warning", "that of this machine is 100 s behind"),
         (400, "problem", "that of this machine is 400 s ahead: webhook deliveries are refused"),
     ],

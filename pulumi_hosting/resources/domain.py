@@ -63,7 +63,9 @@ class DomainInputs(base.Inputs):
     privacy: bool | None = m.optional(
         "Whether the owner's data is hidden in WHOIS; where the zone allows it."
     )
-    auto_renew: bool | None = None
+    auto_renew: bool | None = m.optional(
+        "Whether the service renews the domain from the balance. Of a new domain the default is false."
+    )
     keep_paid: Annotated[base.LengthOfTime | None, base.POLICY] = m.optional(
         "Renew the domain by a year, once in a run, where less than this is left of its paid time: days or "
         "hours, such as 30d, less than a year. It is paid within the limit of the run. With auto_renew on "

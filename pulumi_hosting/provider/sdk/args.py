@@ -86,7 +86,7 @@ class DomainArgs:
     privacy: pulumi.Input[bool | None] | None = None
     """Whether the owner's data is hidden in WHOIS; where the zone allows it."""
     auto_renew: pulumi.Input[bool | None] | None = None
-    """Whether the service renews the domain from the balance."""
+    """Whether the service renews the domain from the balance. Of a new domain the default is false."""
     keep_paid: pulumi.Input[str | None] | None = None
     """Renew the domain by a year, once in a run, where less than this is left of its paid time: days or
     hours, such as 30d, less than a year. It is paid within the limit of the run. With auto_renew on and

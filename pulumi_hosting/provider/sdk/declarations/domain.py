@@ -144,7 +144,8 @@ class DomainDeclaration(Declaration):
             :param nameservers: 2 to 4 name servers (some deployments take exactly 2); order, case and a dot
                 at the end do not matter.
             :param privacy: Whether the owner's data is hidden in WHOIS; where the zone allows it.
-            :param auto_renew: Whether the service renews the domain from the balance.
+            :param auto_renew: Whether the service renews the domain from the balance. Of a new domain the
+                default is false.
             :param keep_paid: Renew the domain by a year, once in a run, where less than this is left of its
                 paid time: days or hours, such as 30d, less than a year. It is paid within the limit of the
                 run. With auto_renew on and covered by the balance, nothing is bought.

@@ -38,7 +38,7 @@ options:
     type: bool
   auto_renew:
     description:
-      - Whether the service renews the domain from the balance.
+      - Whether the service renews the domain from the balance. Of a new domain the default is false.
     type: bool
   promo_code:
     description:

@@ -65,7 +65,7 @@ def create(
     # what is paid for is saved before it is waited for
     saving = replace(request, save=lambda made: save(_stamped(made, request.mode)))
     made = resource.create(saving, inputs)
-    return _created(request, resource, inputs, made, save, wait)
+    return _created(saving, resource, inputs, made, save, wait)
 
 
 def _created(
@@ -247,7 +247,7 @@ def ensure(
     refuse_other_mode(request.client, request.session.declared_mode)
     saving = replace(request, save=lambda made: options.save(_stamped(made, request.mode)))
     made = resource.create(saving, inputs)
-    state = _created(request, resource, inputs, made, options.save, options.wait)
+    state = _created(saving, resource, inputs, made, options.save, options.wait)
     return Outcome("created", before, state.shown(), state, cost=cost, takeover=taken)
 
 
@@ -409,7 +409,8 @@ def _set_by_settling(resource: AnyResource, current: State, inputs: Any) -> Diff
 
     def is_set(name: str) -> bool:
         trait = resource.Inputs.trait(name)
-        return not (trait.replaces or trait.when_creating or trait.rebuilds or trait.policy)
+        others = (trait.replaces, trait.when_creating, trait.rebuilds, trait.policy, trait.waits)
+        return not any(others)
 
     desired = {name: value for name, value in inputs.given().items() if is_set(name)}
     return diff(resource, current.values(), desired)

@@ -243,14 +243,12 @@ class Adapter:
             raise PartialFailure(state.id, outputs, [f"{exists}{bought.exceeded}"], refresh=False)
         failure = self._failure(state, outputs, failed)
         if not failure.refresh:
-            next_step = f"{WORDS.apply}, which sets the rest"
+            next_step, what = f"{WORDS.apply}, which sets the rest", failure.reasons[0]
             if isinstance(failed, CallError):
                 failed.subject = ""
-            what = (
-                f"{failed.summary}. {errors.and_then(failed, next_step)}"
-                if isinstance(failed, CallError)
-                else f"{failure.reasons[0]}; then {next_step}"
-            )
+                what = f"{failed.summary}. {errors.and_then(failed, next_step)}"
+            elif not isinstance(failed, errors.WaitTimeout):  # that says to run again
+                what = f"{what}; then {next_step}"
             failure.reasons = [exists + what]
         failure.reasons += [bought.exceeded] if bought.exceeded else []
         raise failure from failed

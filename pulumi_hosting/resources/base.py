@@ -52,6 +52,7 @@ class Trait:
       is ordered at all (what is to be taken over, or transferred, is neither in stock nor free); ``price``,
       at what price.
     - ``adopts``: it names an object of the account that is taken over, so nothing is made and nothing bought.
+    - ``waits``: what is waited for. The account does not show it, so only a state tells that it came.
     - ``sendable``: what a value must pass to be sent. The account may show others, which its control panel
       allows; declared as they are, they are not sent.
     """
@@ -67,6 +68,7 @@ class Trait:
     normal: Callable[[str], str] | None = None
     decides: Literal["order", "price"] | None = None
     adopts: bool = False
+    waits: bool = False
     sendable: Callable[[str], object] | None = None
 
 

@@ -16,7 +16,7 @@ from pulumi_hosting.exactly_once import ownership_tag as tags
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.server_order import Ordered, ServerOrder
 from pulumi_hosting.exactly_once.server_search import REPORT_AGE, tag_identity, tagged_elsewhere
-from pulumi_hosting.resources import server_calls
+from pulumi_hosting.resources import server_calls, ssh_ready
 from pulumi_hosting.resources.base import Resource, Takeover
 from pulumi_hosting.resources.fingerprints import added, fingerprints, installed_keys
 from pulumi_hosting.resources.server_fields import (
@@ -118,6 +118,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
             state = self._taken(request, server, from_api(server), inputs)
         else:
             server_calls.must_have_scope_for(request, inputs)
+            ssh_ready.must_be_able(request, inputs.ready, f"server {inputs.name!r}")
             sent = inputs.model_copy(update={"ssh_key_ids": self._sent_keys(request, inputs.ssh_key_ids)})
             order = ServerOrder(request, sent.order_body(), attempt=inputs.order_attempt or 0)
             state = self._from_order(request, order.carry_out(), inputs)
@@ -195,10 +196,15 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         if desired:
             state = self.patch(request, state, desired)
             request.save(state)
-        rebuilt = bool(fields & {"os", "ssh_key_ids", "password"})
+        rebuilt, former = bool(fields & {"os", "ssh_key_ids", "password"}), state.ssh_host_key
         if rebuilt:
+            ssh_ready.must_be_able(request, inputs.ready, f"server {inputs.name!r}")
             state = self.reinstall(request, state, inputs)
-        return self.set_power(request, state, inputs) if rebuilt or "power" in fields else state
+        if rebuilt or "power" in fields:
+            state = self.set_power(request, state, inputs)
+        if rebuilt or "ready" in fields:
+            state = self.until_ready(request, state, inputs.ready, former if rebuilt else None)
+        return state
 
     def ordered(self, request: Request, state: ServerState, inputs: ServerInputs) -> ServerState:
         """The state once the order is carried out. Raises what ``wait_for_order`` raises."""
@@ -259,6 +265,8 @@ class ServerBase(Resource[ServerInputs, ServerState]):
             "ssh_key_fingerprints": fingerprints(keys),
             "password": inputs.password,
             "root_password": password,
+            "ready": None,
+            "ssh_host_key": None,
         }
         # What follows may fail. That the disk was erased, and the new password, must be in the state by then.
         request.save(
@@ -287,6 +295,18 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         request.client.servers.power(int(state.id), action="start" if starts else "stop")
         after = self.until(request, state, lambda server: POWER.get(server.status) == inputs.power, 60.0)
         return after.model_copy(update={"power": inputs.power})
+
+    @staticmethod
+    def until_ready(
+        request: Request, state: ServerState, ready: str | None, former: str | None = None
+    ) -> ServerState:
+        """The state once it answers as it is to be ``ready``, with its host key. ``former``: the key of the
+        system before. Raises what ``ssh_ready.host_key`` raises."""
+        if ready is None:
+            return state
+        request.save(state)
+        key = ssh_ready.host_key(request, state, former)
+        return state.model_copy(update={"ready": ready, "ssh_host_key": key})
 
     @staticmethod
     def until(

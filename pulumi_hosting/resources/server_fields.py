@@ -87,6 +87,10 @@ class ServerInputs(base.Inputs):
         Literal["running", "stopped"] | None,
         Drift(lambda value: "active" if value == "stopped" else "stopped", "status"),
     ] = m.optional("running or stopped. Not managed when absent.")
+    ready: Annotated[Literal["ssh"] | None, base.Trait(waits=True)] = m.optional(
+        "ssh: wait until the server answers on SSH, as long as for the server itself, and record its host "
+        "key as ssh_host_key. It costs nothing, at any time."
+    )
     tariff: Annotated[m.ShortLine | None, base.Trait(policy=True, names="tariff_id", decides="price")] = (
         m.optional(
             "Name of the tariff, from the catalog, in place of tariff_id. It is resolved when the server is "
@@ -102,6 +106,8 @@ class ServerInputs(base.Inputs):
 
     def model_post_init(self, context: Any) -> None:
         self._check_period()
+        if self.ready and self.power == "stopped":
+            raise ValueError("ready: a stopped server does not answer. Next: leave ready out")
         self._check_bodies()
 
     def _check_period(self) -> None:
@@ -185,6 +191,11 @@ class ServerState(base.State):
         "Image slug that the API goes on showing after a reinstallation, where it does not follow."
     )
     power: str | None = m.optional("running or stopped; empty while the service keeps it suspended.")
+    ready: str | None = m.optional("ssh once the server has answered on SSH, where that was waited for.")
+    ssh_host_key: str | None = m.optional(
+        "Its SSH host key, as in known_hosts without the host: ssh-ed25519 AAAA… Recorded once, with ready, "
+        "and again after a reinstallation; empty with a test key or an emulator."
+    )
     ip: str | None = m.optional(
         "Primary address: the one that was assigned first; empty while there is none."
     )
@@ -216,6 +227,8 @@ class ServerState(base.State):
 
 POWER = {"active": "running", "stopped": "stopped"}
 KEPT = (
+    "ready",
+    "ssh_host_key",
     "invoice_id",
     "charged",
     "root_password",

@@ -14,7 +14,7 @@ from pulumi_hosting.client.results import Damaged, matching
 from pulumi_hosting.exactly_once import catalog_reads, order_facts, server_search
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, split_tag
-from pulumi_hosting.resources import powers, server_calls
+from pulumi_hosting.resources import powers, server_calls, ssh_ready
 from pulumi_hosting.resources.base import OnChange, Reasons, Takeover
 from pulumi_hosting.resources.fingerprints import fingerprints_of, known_keys
 from pulumi_hosting.resources.server import ServerBase
@@ -179,9 +179,11 @@ class ServerResource(
         """Tariff and image against the catalog: there, in stock, allowed together, hourly where it is to
         be paid by the hour.
         """
-        if desired.get("adopt_id") is not None:
-            return {}
         failures: Reasons = {}
+        if desired.get("ready") and fields & {"ready", "tariff_id", "os"} and not request.client.is_test_key:
+            failures |= {"ready": why} if (why := ssh_ready.missing_program()) else {}
+        if desired.get("adopt_id") is not None:
+            return failures
         tariff = None
         by = "tariff_id" if desired.get("tariff") is None else "tariff"
         if fields & {"tariff_id", "os", "hours", "billing_cycle"} and "tariff_id" in desired:
@@ -258,7 +260,8 @@ class ServerResource(
             why = discarded if state.root_password else "was not shown to this run"
             step = f"have another one made: {request.client.words.reset.format(id=state.id)}"
             request.warn(f"server {state.id}: its generated root password {why}. Next: {step}")
-        return self.set_power(request, self._set_late(request, state, inputs, is_new), inputs)
+        state = self.set_power(request, self._set_late(request, state, inputs, is_new), inputs)
+        return self.until_ready(request, state, inputs.ready)
 
     def _set_late(
         self, request: Request, state: ServerState, inputs: ServerInputs, is_new: bool
@@ -321,6 +324,8 @@ class ServerResource(
     def is_same(self, request: Request, field: str, olds: Mapping[str, Any], after: Any) -> bool:
         """SSH keys are the same by fingerprint: a key that was made again has another id. Where ``olds`` are
         only the former inputs and their keys are gone, the comparison with the state decides."""
+        if self.Inputs.trait(field).waits:
+            return request.name_is_identity  # no state tells
         if field != "ssh_key_ids" or not after or not olds.get(field):
             return False
         installed = olds.get("ssh_key_fingerprints") or fingerprints_of(request, olds[field])
@@ -378,6 +383,8 @@ class ServerResource(
         if state and predicted["power"] != state.power:
             # a stopped server's status is stopped, and active once it runs again
             predicted.pop("status", None)
+        if state and any(predicted[name] != getattr(state, name) for name in ("ready", "os", "ssh_key_ids")):
+            predicted.pop("ssh_host_key", None)
         return predicted
 
 

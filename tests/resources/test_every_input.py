@@ -46,7 +46,7 @@ def in_place() -> Iterator[tuple[str, str]]:
         for name in resource.Inputs.model_fields:
             trait = resource.Inputs.trait(name)
             others = (trait.when_creating, trait.policy, trait.names, trait.trigger, trait.rebuilds)
-            if not trait.replaces and not any(others):
+            if not (trait.replaces or trait.waits or any(others)):
                 yield kind, name
 
 

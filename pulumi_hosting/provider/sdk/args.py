@@ -12,8 +12,9 @@ import pulumi
 class ServerArgs:
     """The inputs of a :class:`Server`. Creating it charges the account balance. A change replaces it:
     tariff_id, billing_cycle. ``rebuild`` decides what a change does: os, ssh_key_ids, password. Changes in
-    place: name, auto_renew, notes, power. Used at creation only: months, hours, promo_code, custom_fields,
-    adopt_id, order_attempt. Provider-side setting, not sent to the API: rebuild, keep_paid, tariff.
+    place: name, auto_renew, notes, power, ready. Used at creation only: months, hours, promo_code,
+    custom_fields, adopt_id, order_attempt. Provider-side setting, not sent to the API: rebuild, keep_paid,
+    tariff.
     """
 
     os: pulumi.Input[str]
@@ -57,6 +58,10 @@ class ServerArgs:
     """Free text shown in the control panel."""
     power: pulumi.Input[Literal["running", "stopped"] | None] | None = None
     """running or stopped. Not managed when absent."""
+    ready: pulumi.Input[Literal["ssh"] | None] | None = None
+    """ssh: wait until the server answers on SSH, as long as for the server itself, and record its host key as
+    ssh_host_key. It costs nothing, at any time.
+    """
     tariff: pulumi.Input[str | None] | None = None
     """Name of the tariff, from the catalog, in place of tariff_id. It is resolved when the server is ordered;
     a later change of the catalog is no difference.

@@ -14,9 +14,9 @@ class Server(ServerDeclaration, Native):
     """A virtual server (API document, "Servers" and "Orders").
 
     Creating it charges the account balance. A change replaces it: tariff_id, billing_cycle. ``rebuild``
-    decides what a change does: os, ssh_key_ids, password. Changes in place: name, auto_renew, notes, power.
-    Used at creation only: months, hours, promo_code, custom_fields, adopt_id, order_attempt. Provider-side
-    setting, not sent to the API: rebuild, keep_paid, tariff.
+    decides what a change does: os, ssh_key_ids, password. Changes in place: name, auto_renew, notes, power,
+    ready. Used at creation only: months, hours, promo_code, custom_fields, adopt_id, order_attempt.
+    Provider-side setting, not sent to the API: rebuild, keep_paid, tariff.
     """
 
 

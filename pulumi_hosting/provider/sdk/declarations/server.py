@@ -34,6 +34,7 @@ class ServerDeclaration(Declaration):
         "keep_paid",
         "notes",
         "power",
+        "ready",
         "tariff",
         "adopt_id",
         "order_attempt",
@@ -61,6 +62,12 @@ class ServerDeclaration(Declaration):
     """Image slug that the API goes on showing after a reinstallation, where it does not follow."""
     power: pulumi.Output[str | None]
     """running or stopped; empty while the service keeps it suspended."""
+    ready: pulumi.Output[str | None]
+    """ssh once the server has answered on SSH, where that was waited for."""
+    ssh_host_key: pulumi.Output[str | None]
+    """Its SSH host key, as in known_hosts without the host: ssh-ed25519 AAAA… Recorded once, with ready, and
+    again after a reinstallation; empty with a test key or an emulator.
+    """
     ip: pulumi.Output[str | None]
     """Primary address: the one that was assigned first; empty while there is none."""
     ips: pulumi.Output[list[str]]
@@ -139,6 +146,7 @@ class ServerDeclaration(Declaration):
             keep_paid: pulumi.Input[str | None] | None = None,
             notes: pulumi.Input[str | None] | None = None,
             power: pulumi.Input[Literal["running", "stopped"] | None] | None = None,
+            ready: pulumi.Input[Literal["ssh"] | None] | None = None,
             tariff: pulumi.Input[str | None] | None = None,
             adopt_id: pulumi.Input[str | None] | None = None,
             order_attempt: pulumi.Input[int | None] | None = None,
@@ -174,6 +182,7 @@ class ServerDeclaration(Declaration):
             keep_paid: pulumi.Input[str | None] | None = None,
             notes: pulumi.Input[str | None] | None = None,
             power: pulumi.Input[Literal["running", "stopped"] | None] | None = None,
+            ready: pulumi.Input[Literal["ssh"] | None] | None = None,
             tariff: pulumi.Input[str | None] | None = None,
             adopt_id: pulumi.Input[str | None] | None = None,
             order_attempt: pulumi.Input[int | None] | None = None,
@@ -218,6 +227,8 @@ class ServerDeclaration(Declaration):
                 bought.
             :param notes: Free text shown in the control panel.
             :param power: running or stopped. Not managed when absent.
+            :param ready: ssh: wait until the server answers on SSH, as long as for the server itself, and
+                record its host key as ssh_host_key. It costs nothing, at any time.
             :param tariff: Name of the tariff, from the catalog, in place of tariff_id. It is resolved when
                 the server is ordered; a later change of the catalog is no difference.
             :param adopt_id: Take over this existing server instead of ordering one. Tariff and image must be

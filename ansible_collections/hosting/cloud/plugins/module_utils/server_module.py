@@ -30,6 +30,8 @@ with suppress(ImportError):  # the task then says what is missing, and where
     from pulumi_hosting.planning.plan import unknown_price
     from pulumi_hosting.resources import RESOURCES
     from pulumi_hosting.resources.powers import listed
+    from pulumi_hosting.resources.server import ServerBase
+    from pulumi_hosting.resources.server_fields import ServerState
     from pulumi_hosting.session.errors import AmbiguousMatch, NoSuchObject, ResourceError
     from pulumi_hosting.session.request import Request
 
@@ -62,6 +64,8 @@ class ServerModule(ResourceModule):
 
     def begin(self, task: ModuleTask, request: Request) -> Json | None:
         super().begin(task, request)
+        if task.params["ready"] and not task.params["wait"]:
+            raise InvalidInput({"ready": "is not waited for with wait: false"}, self.called(task))
         file, state = self.secret_file(task), task.params["state"]
         # The service shows the password once: keep it before anything else can fail.
         request.save = partial(_keep_password, task, file, request.mode)
@@ -71,7 +75,8 @@ class ServerModule(ResourceModule):
         action = ServerActionModule(ACTIONS_OF_STATES[state], self.options)
         # What is done to the server must not depend on how another task saw it.
         result = action.act(task, replace(request, session=task.request("").session))
-        return self._with_file(task, result) if action.generates_password(task) else result
+        result = self._with_file(task, result) if action.generates_password(task) else result
+        return self._ready(task, request, result)
 
     def finish(self, task: ModuleTask, request: Request, outcome: Outcome, result: Json) -> Json:
         if self.is_absent(task):
@@ -80,7 +85,16 @@ class ServerModule(ResourceModule):
         if outcome.action == "created":
             return self._with_file(task, result)
         _report_lost_password(task, self.secret_file(task), request.mode, result["server"])
-        return result
+        return self._ready(task, request, result)
+
+    @staticmethod
+    def _ready(task: ModuleTask, request: Request, result: Json) -> Json:
+        """The result, once the server answers. Nothing remembers that it did, so each task looks."""
+        if not task.params["ready"] or task.check_mode:
+            return result
+        found = ServerState.partial(result["server"])
+        there = ServerBase.until_ready(request, found, task.params["ready"])
+        return {**result, "server": shown_fields(ServerState, there.shown())}
 
     def _with_file(self, task: ModuleTask, result: Json) -> Json:
         """The result of a task that writes the password file."""

@@ -105,6 +105,17 @@ options:
     description:
       - Free text shown in the control panel. An explicit V(null) empties it.
     type: str
+  ready:
+    description:
+      - V(ssh) waits until the server answers on SSH, at most O(wait_timeout) seconds, and returns its host key
+        as C(server.ssh_host_key). It needs C(ssh-keyscan) of OpenSSH on the machine that does the work, and does
+        nothing in check mode, with a test key or with an emulator.
+      - Nothing is remembered from one run to the next. Every task with it looks, and returns the key that the
+        server shows then. Put that key into C(known_hosts) only if no key of the server is there, as in the example,
+        or after O(state=reinstalled).
+    type: str
+    choices:
+      - ssh
   tariff:
     description:
       - Name of the tariff, such as V(VDS-1), in place of O(tariff_id). It is resolved when the server is ordered.
@@ -207,6 +218,28 @@ EXAMPLES = r"""
         os: debian-12
         password: "{{ lookup('ansible.builtin.password', 'credentials/db-1', length=24, chars=['ascii_letters', 'digits']) ~ 'a1' }}"
 
+    - name: Order one, and go on once it answers on SSH
+      hosting.cloud.server:
+        name: app-1
+        tariff_id: 1
+        os: debian-12
+        ssh_key_ids: [laptop]
+        ready: ssh
+      register: app
+
+    # A key that is known already stays: if the server shows another one by now, ssh refuses it.
+    - name: See whether its host key is known
+      ansible.builtin.command: ssh-keygen -F {{ app.server.ip | default('', true) | quote }}
+      register: known
+      changed_when: false
+      failed_when: false
+
+    - name: Trust the host key that it showed first
+      ansible.builtin.known_hosts:
+        name: "{{ app.server.ip }}"
+        key: "{{ app.server.ip }} {{ app.server.ssh_host_key }}"
+      when: app.server.ssh_host_key is not none and known.rc != 0
+
     - name: Empty the notes, and leave everything else as it is
       hosting.cloud.server:
         name: web-1
@@ -279,6 +312,15 @@ server:
       description: running or stopped; empty while the service keeps it suspended.
       type: str
       sample: running
+    ready:
+      description: ssh once the server has answered on SSH, where that was waited for.
+      type: str
+      sample: ssh
+    ssh_host_key:
+      description: 'Its SSH host key, as in known_hosts without the host: ssh-ed25519 AAAA… Recorded once, with
+        ready, and again after a reinstallation; empty with a test key or an emulator.'
+      type: str
+      sample: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0f…
     ip:
       description: 'Primary address: the one that was assigned first; empty while there is none.'
       type: str
@@ -386,6 +428,7 @@ OPTIONS = {
     "auto_renew": {"type": "bool"},
     "keep_paid": {"type": "str"},
     "notes": {"type": "str"},
+    "ready": {"type": "str", "choices": ["ssh"]},
     "tariff": {"type": "str"},
     "adopt_id": {"type": "str"},
     "order_attempt": {"type": "int"},

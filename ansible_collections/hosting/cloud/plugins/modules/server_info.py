@@ -128,6 +128,15 @@ servers:
       description: running or stopped; empty while the service keeps it suspended.
       type: str
       sample: running
+    ready:
+      description: ssh once the server has answered on SSH, where that was waited for.
+      type: str
+      sample: ssh
+    ssh_host_key:
+      description: 'Its SSH host key, as in known_hosts without the host: ssh-ed25519 AAAA… Recorded once, with
+        ready, and again after a reinstallation; empty with a test key or an emulator.'
+      type: str
+      sample: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0f…
     ip:
       description: 'Primary address: the one that was assigned first; empty while there is none.'
       type: str

@@ -69,6 +69,7 @@ lint-types: $(READY)
 	$(BIN)/mypy
 	$(BIN)/mypy examples/three-tier/pulumi/__main__.py
 	$(BIN)/mypy examples/policies/__main__.py
+	$(BIN)/mypy examples/dns-elsewhere/__main__.py
 
 lint-layers: $(READY)
 	$(BIN)/lint-imports --no-logo

@@ -41,6 +41,7 @@ BAD: dict[str, Any] = {
     "power": "paused",
     "adopt_id": -1.0,
     "order_attempt": -1.0,
+    "ready": "https",
     "years": 11.0,
     "nameservers": ["ns1.example.net"],
     "privacy": "yes",

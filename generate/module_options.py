@@ -59,10 +59,12 @@ def option(source: OptionSource, info: FieldInfo | None = None) -> Option:
     found = Option("str")
     if info is not None:
         kind = type_of(info.annotation)
+        option_type = "list" if kind.several else _ansible(kind)
+        elements = kind if kind.several else kind.of
         found = Option(
-            _ansible(kind),
+            option_type,
             [sentence(info.description or "")],
-            _ansible(kind.of) if kind.kind == "array" and kind.of is not None else None,
+            _ansible(elements) if elements is not None and option_type == "list" else None,
             kind.choices or numbers_allowed(info) or None,
             secret=mentions_secret(info.annotation),
         )

@@ -123,8 +123,8 @@ def _type(schema: Mapping[str, Any]) -> str:
     """A property's JSON schema in words: its type, its bounds, the values it may have."""
     if "$ref" in schema:
         return f"[{schema['$ref']}](#{schema['$ref'].lower()})"
-    if "anyOf" in schema:
-        return " or ".join(_type(part) for part in schema["anyOf"])
+    if "anyOf" in schema or "oneOf" in schema:
+        return " or ".join(_type(part) for part in schema.get("anyOf") or schema["oneOf"])
     if "enum" in schema or "const" in schema:
         return " or ".join(f"`{value}`" for value in schema.get("enum", [schema.get("const")]))
     kind = {"date-time": "time", "password": "secret"}.get(

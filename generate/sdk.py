@@ -216,7 +216,7 @@ def _eventual(type: Type) -> str:
         return f"Sequence[pulumi.Input[{_eventual(type.of)}]]"
     if type.kind == "map" and type.of is not None:
         return f"Mapping[str, pulumi.Input[{_eventual(type.of)}]]"
-    return _given(type)
+    return f"{_given(type)} | Sequence[pulumi.Input[{_given(type)}]]" if type.several else _given(type)
 
 
 def _given(type: Type) -> str:

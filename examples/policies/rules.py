@@ -45,17 +45,19 @@ class Account:
     tariffs: tuple[Tariff, ...] = ()
     servers: tuple[Owned, ...] = field(default=())
 
-    def tariff_of(self, props: Mapping[str, Any]) -> Tariff | None:
-        """The tariff that a server declares by its id or its name."""
-        wanted = props.get("tariffId"), props.get("tariff")
-        return next((one for one in self.tariffs if one.id == wanted[0] or one.name == wanted[1]), None)
+    def tariffs_of(self, props: Mapping[str, Any]) -> list[Tariff]:
+        """The tariffs that a server declares, the most expensive first: any of a list may be taken."""
+        ids = [props.get("tariffId"), *props.get("tariffIds", ())]
+        names = [props.get("tariff"), *props.get("tariffs", ())]
+        found = [one for one in self.tariffs if one.id in ids or one.name in names]
+        return sorted(found, key=lambda one: one.price_monthly, reverse=True)
 
 
 def most_per_month(declared: Iterable[Declared], account: Account, amount: Decimal) -> Iterator[str]:
     """All servers and their addresses together cost at most ``amount`` a month, by the price list."""
     resources = [*declared]
-    tariffs = [account.tariff_of(one.props) for one in resources if one.kind == "Server"]
-    known = [tariff for tariff in tariffs if tariff]
+    tariffs = [account.tariffs_of(one.props) for one in resources if one.kind == "Server"]
+    known = [first for first, *_ in filter(None, tariffs)]
     addresses = sum(one.kind == "ServerIp" for one in resources)
     # The server of an address may not be known in a preview: the highest price counts.
     address = max((tariff.extra_ip_price_monthly for tariff in known), default=Decimal(0))
@@ -67,9 +69,9 @@ def most_per_month(declared: Iterable[Declared], account: Account, amount: Decim
 def allowed_tariff(one: Declared, account: Account, allowed: Iterable[str]) -> Iterator[str]:
     """A server has one of these tariffs."""
     names = [*allowed]
-    tariff = account.tariff_of(one.props) if one.kind == "Server" else None
-    if tariff and names and tariff.name not in names:
-        yield f"tariff {tariff.name} is not one of {', '.join(names)}"
+    for tariff in account.tariffs_of(one.props) if one.kind == "Server" and names else ():
+        if tariff.name not in names:
+            yield f"tariff {tariff.name} is not one of {', '.join(names)}"
 
 
 def protected_server(one: Declared, label: str) -> Iterator[str]:

@@ -124,8 +124,9 @@ class ServerReinstall(Action[ServerReinstallInputs, ServerState]):
         return after.model_copy(update={"mode": state.mode})
 
 
-def _tariff(request: Request, state: ServerState) -> m.Tariff | None:
-    return None if state.tariff_id is None else catalog_reads.tariffs(request).get(state.tariff_id)
+def _tariff(request: Request, state: ServerState) -> list[m.Tariff]:
+    found = None if state.tariff_id is None else catalog_reads.tariffs(request).get(state.tariff_id)
+    return [] if found is None else [found]
 
 
 def _refuse_suspended(state: ServerState, what: str) -> None:

@@ -5,12 +5,13 @@ Prices and stock are as of then.
 from __future__ import annotations  # models that only a hint names are not loaded
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, TypeVar
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.client.exceptions import ApiError, Forbidden, NotFound
+from pulumi_hosting.client.exceptions import ApiError, Forbidden, HostingError, NotFound
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.request import WHOLE_RUN, Request
 
@@ -113,21 +114,28 @@ def service_now(request: Request) -> datetime:
     return listed(request, "get_health", ask, 60.0, "service time")[0].time
 
 
+def tariff_called(request: Request, id: int) -> str:
+    """The tariff as a person calls it: its name, else its id."""
+    with suppress(HostingError):
+        if (found := tariffs(request).get(id)) is not None:
+            return found.name
+    return f"tariff {id}"
+
+
 def unknown_tariff(id: object, found: Mapping[int, m.Tariff]) -> str:
     """What is wrong with an id that no tariff has, and which there are."""
     return f"there is no tariff {id}: choose one of {choices(found)}"
 
 
-def refused_image(request: Request, os: str, tariff: Callable[[], m.Tariff | None]) -> str | None:
-    """Why no server of the tariff can have this image; None if it can. ``tariff`` is asked for an image that
-    there is."""
+def refused_image(request: Request, os: str, tariffs: Callable[[], list[m.Tariff]]) -> str | None:
+    """Why no server of one of the tariffs can have this image; None if all can. ``tariffs`` are asked for an
+    image that there is."""
     images = os_images(request)
     if os not in images:
         return f"there is no image {os!r}: choose one of {', '.join(sorted(images))}"
-    found = tariff()
-    if found is not None and os in (found.excluded_os or ()):
-        return f"image {os} is not offered with tariff {found.id} ({found.name})"
-    return None
+    without = (tariff for tariff in tariffs() if os in (tariff.excluded_os or ()))
+    named = next((f"{tariff.id} ({tariff.name})" for tariff in without), None)
+    return named and f"image {os} is not offered with tariff {named}"
 
 
 def choices(found: Mapping[int, m.Tariff], at_most: int = 12) -> str:

@@ -195,15 +195,16 @@ class KeyWalk:
             self.is_under_way = True
             raise
 
-    def leave_if_used(self) -> None:
-        """Go on if the present key is used."""
+    def leave_if_used(self, *, by_one: bool = False) -> None:
+        """Go on if the present key is used. ``by_one``: to the next, used or not, with what else may be bound
+        to it."""
         if self.ask is None:
             return
         self._asked = nonexistent_id()
         if not key_is_used(self.ask, self.key, self._asked):
             return
-        if self.is_cheap:
-            self.generation += 1
+        if by_one or self.is_cheap:
+            self.generation, self._asked, self.is_fresh = self.generation + 1, None, False
         else:
             self.leave()
 

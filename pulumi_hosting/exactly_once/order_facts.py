@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import HostingError, NotFound
@@ -22,6 +22,17 @@ from pulumi_hosting.session.request import Request
 
 _PROCESS = uuid.uuid4().hex
 SNAPSHOT_AGE = 30.0  # seconds for which orders and servers, once listed, are believed by an order
+
+
+class Wanted(Protocol):
+    """What is declared or ordered; of several tariffs any. In a preview what is not known yet is None."""
+
+    @property
+    def name(self) -> str | None: ...
+    @property
+    def tariff_id(self) -> int | list[int]: ...
+    @property
+    def os(self) -> str: ...
 
 
 def orders_and_servers(
@@ -159,7 +170,7 @@ def refuse_late_order(request: Request, name: str, attempt: int) -> None:
         )
 
 
-def wait_for_orders(request: Request, wanted: m.ServerCreate) -> None:
+def wait_for_orders(request: Request, wanted: Wanted) -> None:
     """Wait for the orders under way that may become a server of this name: it cannot be seen yet what they
     become. Raises ``WaitTimeout``."""
     name = wanted.name or ""
@@ -183,7 +194,7 @@ def wait_for_orders(request: Request, wanted: m.ServerCreate) -> None:
             request.reads.forget(ORDERS_AND_SERVERS)
 
 
-def _orders_of(request: Request, name: str, wanted: m.ServerCreate | None = None) -> Iterator[m.Order]:
+def _orders_of(request: Request, name: str, wanted: Wanted | None = None) -> Iterator[m.Order]:
     """Orders of this name that no other declaration of this run is known to have placed. With what is
     ``wanted``, also those that show no name and may be it. None with a test key: orders are real."""
     if request.client.is_test_key:
@@ -191,7 +202,8 @@ def _orders_of(request: Request, name: str, wanted: m.ServerCreate | None = None
     for order in orders_and_servers(request)[0]:
         is_meant = order.server_name == name
         if order.server_name is None and wanted is not None:
-            is_meant = order.tariff_id in (None, wanted.tariff_id)
+            ids = wanted.tariff_id
+            is_meant = order.tariff_id in (None, *(ids if isinstance(ids, list) else (ids,)))
         if is_meant and not request.is_of_another(f"{ORDER_PREFIX}{order.invoice_id}"):
             yield order
 

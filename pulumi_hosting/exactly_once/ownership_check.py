@@ -94,16 +94,19 @@ def compare(
 
 
 def differences(shown: Mapping[str, Any], wanted: Mapping[str, Any]) -> tuple[str, ...]:
-    """Which of the ``wanted`` facts are known and others than ``shown``, in words.
+    """Which of the ``wanted`` facts are known and others than ``shown``, in words. A list means any of it.
 
     >>> differences({"os": "debian-12", "tariff_id": None}, {"os": "ubuntu-24.04", "tariff_id": 2})
     ("os is 'debian-12', not 'ubuntu-24.04'",)
+    >>> differences({"tariff_id": 4, "os": "debian-12"}, {"tariff_id": [2, 3], "os": ["debian-12"]})
+    ('tariff_id is 4, not 2 or 3',)
     """
-    return tuple(
-        f"{name} is {shown[name]!r}, not {value!r}"
-        for name, value in wanted.items()
-        if value is not None and shown.get(name) not in (None, value)
-    )
+    found = []
+    for name, value in wanted.items():
+        meant = value if isinstance(value, list) else [value]
+        if value is not None and shown.get(name) not in (None, *meant):
+            found.append(f"{name} is {shown[name]!r}, not {' or '.join(map(repr, meant))}")
+    return tuple(found)
 
 
 def must_be_the_recorded_one(title: str, id: str, recorded: Facts, shown: Facts, outcome: str) -> None:

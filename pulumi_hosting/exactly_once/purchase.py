@@ -14,7 +14,7 @@
 A new kind of purchase says how it is looked for and sent; it decides nothing about keys and money.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -234,6 +234,14 @@ class Purchase(Generic[A, R]):
         """Send it."""
         raise NotImplementedError
 
+    def sends(self) -> Iterable[Callable[..., A]]:
+        """The requests any of which a key of the purchase may be bound to."""
+        return (self.send,)
+
+    def instead(self, error: CallError) -> bool:
+        """Whether this refusal leaves something else to be bought, which is then sent with the next key."""
+        return False
+
     def accept(self, answer: A, walk: KeyWalk) -> R | None:
         """What an accepted answer comes to; None if it replays something of the past."""
         raise NotImplementedError
@@ -293,11 +301,12 @@ class Purchase(Generic[A, R]):
         while walk.ask is not None and key_is_used(walk.ask, walk.ring.key(last)):
             last += 1
         for number in list(range(first, last))[::-1][:most]:
-            try:
-                answer = self.send(idempotency_key=walk.ring.key(number))
-            except ApiError:
-                continue  # bound to a question, to a refusal, or to another body
-            yield answer, KeyWalk(walk.ring, number)
+            for send in self.sends():
+                try:
+                    answer = send(idempotency_key=walk.ring.key(number))
+                except ApiError:
+                    continue  # bound to a question, to a refusal, or to another body
+                yield answer, KeyWalk(walk.ring, number)
 
     def _after_a_replay(self, walk: KeyWalk) -> R | None:
         if walk.is_fresh:  # no replay: it went as soon as it came
@@ -390,10 +399,15 @@ class Purchase(Generic[A, R]):
         return self._leave(walk)
 
     def after_refusal(self, error: CallError, walk: KeyWalk) -> R | None:
-        """Report it, unless it is a stored one that the account contradicts by now."""
+        """Report it, unless it is a stored one that the account contradicts by now, or something else may be
+        bought instead. A key that the refusal left unused is used for that: while a request is under way with
+        it, no other can be carried out."""
         may_be_old = not walk.is_fresh and not walk.is_exhausted
         if isinstance(error, ApiError) and may_be_old and self._contradicted(error):
             return self._leave(walk)
+        if self.instead(error):
+            walk.leave_if_used(by_one=True)
+            return None
         raise self._decided(error)
 
     def _shown_shortly(self, may_be_under_way: bool) -> R | None:

@@ -12,11 +12,16 @@
    one. A free question shows which keys are bound to an order; the last of them is sent once more with its
    order, whose replay names the server.
 
+Of several tariffs, the next one is ordered if the service says that it cannot sell this one. Each goes under
+its own key, the next of the same declaration. Whichever a killed run has ordered, its key is bound, and a
+proof sends it with the body of every tariff. So a list buys once too, whatever is in stock again by then, and
+in whatever order it is written.
+
 The first key is that of the generation that this machine remembers, else 0: one request if the name is new,
 or its last server is gone and this machine knows that; three at most.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -24,13 +29,21 @@ from functools import partial
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.secrets import Secret
-from pulumi_hosting.client.exceptions import ApiError, Forbidden, HostingError, InvalidResponse, NotFound
-from pulumi_hosting.exactly_once import generation, order_facts, server_search
+from pulumi_hosting.client.exceptions import (
+    ApiError,
+    CallError,
+    Forbidden,
+    HostingError,
+    InvalidResponse,
+    NoCapacity,
+    NotFound,
+)
+from pulumi_hosting.exactly_once import catalog_reads, generation, order_facts, server_search
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing, KeyWalk, ask
 from pulumi_hosting.exactly_once.purchase import Purchase, When
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
-from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict
+from pulumi_hosting.session.errors import AmbiguousMatch, Failed, ResourceConflict
 from pulumi_hosting.session.request import Request
 
 _NAMED_BY_KEY = "this resource's idempotency key names it"
@@ -73,7 +86,8 @@ def _is_of_an_order(invoice: m.Invoice) -> bool:
 
 @dataclass(init=False, repr=False)
 class ServerOrder(Purchase[m.ServerCreated | m.Order, Ordered]):
-    """One declaration's order. ``body`` is what ``POST /servers`` is sent, with a name.
+    """One declaration's order. ``body`` is what ``POST /servers`` is sent, with a name; ``others``: the
+    tariffs that are ordered if its own cannot be, in order of preference.
 
     ``carry_out`` finds what an interrupted run bought, else buys. It raises what ``Purchase`` raises,
     ResourceConflict, AmbiguousMatch, WaitTimeout or LocalFilesError.
@@ -84,10 +98,13 @@ class ServerOrder(Purchase[m.ServerCreated | m.Order, Ordered]):
     turn: Callable[[], AbstractContextManager[object]]
     under_way = 30.0
 
-    def __init__(self, request: Request, body: m.ServerCreate, attempt: int = 0) -> None:
-        self.body, self.attempt, self.name = body, attempt, body.name or ""
+    def __init__(
+        self, request: Request, body: m.ServerCreate, attempt: int = 0, others: Sequence[int] = ()
+    ) -> None:
+        self.attempt, self.name, self.os = attempt, body.name or "", body.os
+        self.bodies = [body, *(body.model_copy(update={"tariff_id": id}) for id in others)]
         super().__init__(request, f"order of server {self.name!r}", "server", concerns=_is_of_an_order)
-        self.send = partial(request.client.call, "create_server", body=body)
+        self._choose([])
         self.turn = partial(order_facts.turn_of_name, request, self.name)
 
     @property
@@ -102,7 +119,37 @@ class ServerOrder(Purchase[m.ServerCreated | m.Order, Ordered]):
             generation.remember(self.request, self.attempt, walk.generation, ordered.id)
         return ordered
 
+    @property
+    def tariff_id(self) -> list[int]:
+        """Those of which a server is this declaration's."""
+        return [body.tariff_id for body in self.bodies]
+
+    def sends(self) -> Iterable[Callable[..., m.ServerCreated | m.Order]]:
+        """The orders of all tariffs."""
+        return [partial(self.request.client.call, "create_server", body=body) for body in self.bodies]
+
+    def _choose(self, refused: list[str]) -> None:
+        """Send the first tariff after those that were refused."""
+        self._refused, self.body = refused, self.bodies[len(refused)]
+        self.send = partial(self.request.client.call, "create_server", body=self.body)
+
+    def instead(self, error: CallError) -> bool:
+        """The next tariff, if this one cannot be had. Raises ``Failed`` if it was the last of several."""
+        if not isinstance(error, NoCapacity) or len(self.bodies) == 1:
+            return False
+        named = catalog_reads.tariff_called(self.request, self.body.tariff_id)
+        refused = [*self._refused, f"{named}: {error.args[0]} ({error.status} {error.code})"]
+        if len(refused) == len(self.bodies):
+            what = f"server {self.name!r}: none of its tariffs can be ordered: {'; '.join(refused)}"
+            step = "Next: add another tariff at the end of the list, or run again later"
+            raise self._decided(Failed(f"{what}; nothing was ordered. {step}", error))
+        self._choose(refused)
+        now = catalog_reads.tariff_called(self.request, self.body.tariff_id)
+        self.request.tell(f"{refused[-1]}; ordering {now} instead")
+        return True
+
     def walk(self) -> KeyWalk:
+        self._choose([])
         known = self.request.owned | self.request.gone
         first = generation.first(self.request, self.attempt, known)
         return KeyWalk(self.keys, first, ask(self.request.client))
@@ -132,7 +179,7 @@ class ServerOrder(Purchase[m.ServerCreated | m.Order, Ordered]):
     def _found(self, *, is_ours: bool) -> Ordered | None:
         """``is_ours``: what carries the tag may be of this call, whatever its age."""
         request = self.request
-        order_facts.wait_for_orders(request, self.body)
+        order_facts.wait_for_orders(request, self)
         order_facts.refuse_late_order(request, self.name, self.attempt)
         same_name = server_search.candidates(request, lambda server: server.name == self.name)
         if request.name_is_identity:
@@ -140,7 +187,7 @@ class ServerOrder(Purchase[m.ServerCreated | m.Order, Ordered]):
                 raise AmbiguousMatch(f"server name {self.name!r}", [str(server.id) for server in same_name])
             reason = "it has the name"
             return Ordered(same_name[0], found=True, by_name=True, reason=reason) if same_name else None
-        own = server_search.find_tagged(request, self.body, attempt=self.attempt, lenient=is_ours)
+        own = server_search.find_tagged(request, self, attempt=self.attempt, lenient=is_ours)
         if own is not None:
             return Ordered(own, found=True, reason=server_search.TAGGED)
         if not same_name or self.attempt > 0 or request.client.is_test_key:
@@ -230,7 +277,7 @@ class ServerOrder(Purchase[m.ServerCreated | m.Order, Ordered]):
     def is_outdated(self, error: ApiError, /) -> bool:
         catalog = self.request.client.catalog
         with suppress(Forbidden, NotFound):
-            if error.code in ("no_capacity", "tariff_unavailable"):
+            if isinstance(error, NoCapacity):
                 return catalog.tariff(self.body.tariff_id).in_stock is True
             if error.code == "os_not_allowed":
                 images = catalog.os_images(tariff_id=self.body.tariff_id)

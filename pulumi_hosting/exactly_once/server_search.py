@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.client.results import readable
 from pulumi_hosting.exactly_once import generation
 from pulumi_hosting.exactly_once.idempotency_keys import KEY_MEMORY
-from pulumi_hosting.exactly_once.order_facts import orders_and_servers
+from pulumi_hosting.exactly_once.order_facts import Wanted, orders_and_servers
 from pulumi_hosting.exactly_once.ownership_check import after_others_spoke, differences, why_not_taken_over
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, ownership_tag, split_tag, takeovers
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
@@ -157,17 +157,6 @@ def unproven(request: Request, name: str) -> m.Server | None:
 
 
 TAGGED = "it carries this resource's ownership tag"
-
-
-class Wanted(Protocol):
-    """What is declared or ordered. In a preview what is not known yet is None."""
-
-    @property
-    def name(self) -> str | None: ...
-    @property
-    def tariff_id(self) -> int: ...
-    @property
-    def os(self) -> str: ...
 
 
 def not_as_wanted(server: m.Server, wanted: Wanted) -> tuple[str, ...]:

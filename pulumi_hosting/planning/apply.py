@@ -18,7 +18,7 @@ from pulumi_hosting.planning.modes_and_scopes import guard, refuse_other_mode, w
 from pulumi_hosting.planning.plan import Action, Plan, PlanOptions, deletes_double, plan, predict
 from pulumi_hosting.planning.resolve_names import with_resolved_names
 from pulumi_hosting.resources import powers
-from pulumi_hosting.resources.base import AnyResource, State, Takeover
+from pulumi_hosting.resources.base import AnyResource, State, Takeover, several
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import NoSuchObject, ResourceConflict, ResourceError, Unchangeable
 from pulumi_hosting.session.request import Request
@@ -240,6 +240,8 @@ def ensure(
         request = _asking_before_it_pays(request, resource, inputs, cost if taken is None else None, options)
     if options.dry_run:
         if cost is not None:
+            if cost.choices:
+                request.warn(f"would charge {cost}")
             remark_on_balance(request, cost)
             if line := paid_reads.to_be_bought(resource, inputs):
                 request.warn(line)
@@ -472,11 +474,15 @@ def _refuse_taken_name(
         )
 
 
+def _any_of(value: object) -> str:
+    return " or ".join(map(repr, several(value)))
+
+
 def _cannot_change(resource: AnyResource, current: State, found: Diff, inputs: Any) -> str:
     what = "; ".join(
-        f"{by} is {getattr(current, by)!r}, not {inputs.given()[by]!r}"
+        f"{by} is {getattr(current, by)!r}, not {_any_of(inputs.given()[by])}"
         if (by := resource.Inputs.named_by().get(change.field)) in inputs.given()
-        else f"{change.field} is {change.before!r}, not {change.after!r}"
+        else f"{change.field} is {change.before!r}, not {_any_of(change.after)}"
         for change in found.changes
         if change.replaces
     )

@@ -118,6 +118,8 @@ def diff(
 def is_same(resource: AnyResource, field: str, before: Any, after: Any) -> bool:
     """Whether two values of an input are one, by its trait: a key with another comment is the same key."""
     trait: Trait = resource.Inputs.trait(field)
+    if resource.Inputs.is_open(field, after) and before is not None:
+        return set(before) == set(after) if isinstance(before, list) else before in after
     if trait.unordered and isinstance(before, list) and isinstance(after, list):
         return sorted(map(str, before)) == sorted(map(str, after))
     if trait.normal is not None and isinstance(before, str) and isinstance(after, str):

@@ -15,7 +15,7 @@ from pulumi_hosting.planning.check import Checked, unsendable
 from pulumi_hosting.planning.diff import NO_CHANGES, Diff, Same, diff, forbidden, is_same
 from pulumi_hosting.planning.modes_and_scopes import missing_scopes
 from pulumi_hosting.resources import powers
-from pulumi_hosting.resources.base import AnyResource, Inputs, State, Takeover
+from pulumi_hosting.resources.base import AnyResource, Inputs, State, Takeover, several
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import KeyLacksScope
 from pulumi_hosting.session.request import Request
@@ -164,9 +164,13 @@ def _ask(
             remarks.append(unknown_price(resource, waiting))
         else:
             cost = resource.cost(request, desired.values)
-    predicted = (
-        predict(resource, desired.known, taken.state if taken else None) if options.predicted else None
-    )
+    predicted = None
+    if options.predicted:
+        predicted = predict(resource, desired.known, taken.state if taken else None)
+        if taken is None and isinstance(resource, powers.Named):
+            for field in resource.Inputs.named_by():
+                if len(values := several(desired.values.get(field))) > 1:
+                    predicted |= resource.likely(request, field, values)
     return Plan(action, NO_CHANGES, cost, taken, tuple(remarks), tuple(warnings), predicted=predicted)
 
 
@@ -246,6 +250,8 @@ def predict(resource: AnyResource, inputs: Inputs, state: State | None) -> dict[
     known |= {
         name: value
         for name, value in inputs.given().items()
-        if name in resource.State.model_fields and name not in hidden
+        if name in resource.State.model_fields
+        and name not in hidden
+        and not resource.Inputs.is_open(name, value)
     }
     return resource.adjust_prediction(known, state) if isinstance(resource, powers.Predicted) else known

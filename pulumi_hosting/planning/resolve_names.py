@@ -7,7 +7,7 @@ from typing import Any
 
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.planning.check import declared
-from pulumi_hosting.resources.base import AnyResource, State
+from pulumi_hosting.resources.base import AnyResource, State, several
 from pulumi_hosting.resources.powers import Named
 from pulumi_hosting.session.request import Request
 
@@ -18,7 +18,7 @@ def resolved(
     """The values that the names in ``raw`` stand for, and field → reason for names that stand for none.
 
     - ``request``: called if the account must be asked.
-    - ``recorded``: the name and its value as they were before. The same name keeps its value.
+    - ``recorded``: the names and their values as they were before. The same name keeps its value.
 
     Raises what a read raises.
     """
@@ -26,19 +26,23 @@ def resolved(
     if not isinstance(resource, Named):
         return found, failures
     for field, by in resource.Inputs.named_by().items():
-        name = raw.get(by)
-        if not isinstance(name, str):
-            continue
-        if recorded.get(by) == name and recorded.get(field) is not None:
-            value = recorded[field]
-        else:
+        given, wrong = several(raw.get(by)), list[str]()
+        known = dict(zip(several(recorded.get(by)), several(recorded.get(field)), strict=False))
+        for name in given:
             try:
-                value = resource.resolve(request(), field, name)
+                known[name] = known[name] if name in known else resource.resolve(request(), field, name)
             except ValueError as error:
-                failures[by] = str(error)
-                continue
-        if raw.get(field, value) != value:
-            failures[by] = f"{name!r} is {value}, and {field} is {raw[field]}: give one of the two"
+                wrong.append(str(error))
+        values = [known[name] for name in given if name in known]
+        if not given:
+            continue
+        if wrong:
+            failures[by] = "; ".join(wrong)
+        elif len({*values}) < len(values):
+            failures[by] = f"{' and '.join(map(repr, given))} name one {field} twice: name each once"
+        elif raw.get(field) not in (None, value := values if len(values) > 1 else values[0]):
+            named = given if len(given) > 1 else given[0]
+            failures[by] = f"{named!r} is {value}, and {field} is {raw[field]}: give one of the two"
         else:
             found[field] = value
     return found, failures
@@ -50,7 +54,10 @@ def with_resolved_names(request: Request, resource: AnyResource, inputs: Any, cu
     """
     given = inputs.given()
     recorded = current.values() if current else {}
-    values, failures = resolved(lambda: request, resource, given, recorded)
+    names = resource.Inputs.named_by().values()
+    # of several names that of the object is enough
+    there = {by: recorded[by] for by in names if recorded.get(by) in several(given.get(by))}
+    values, failures = resolved(lambda: request, resource, given | there, recorded)
     if failures and current is None:
         raise InvalidInput(failures, resource.called(given))
     for name, reason in failures.items():

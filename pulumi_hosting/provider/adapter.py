@@ -81,12 +81,14 @@ class Adapter:
             failures = self._refusals(before, checked, props)
         elif not before:
             failures = {**self._refused_beside(failures, raw, unknown, props), **failures}
-        later = {camel(name): news[camel(name)] for name in unknown}
+        later = {key: value for key, value in news.items() if conversion.field_of(key) in unknown}
         inputs, values = checked.known, checked.raw
         if inputs is not None:
             values = {name: getattr(inputs, name) for name in inputs.model_fields_set}
         shown = {
-            camel(name): plain(value) if isinstance(value, BaseModel | Secret) else value
+            conversion.property_of(name, isinstance(value, list)): plain(value)
+            if isinstance(value, BaseModel | Secret)
+            else value
             for name, value in values.items()
             if value is not None
         }

@@ -39,6 +39,18 @@ def snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])([A-Z])", lambda hit: "_" + hit[1].lower(), name)
 
 
+@cache
+def field_of(key: str) -> str:
+    """The field of a resource that a wire property is for."""
+    name = snake(key)
+    return next((one for one, several in names.SEVERAL.items() if several == name), name)
+
+
+def property_of(name: str, is_list: bool) -> str:
+    """The wire property for a field."""
+    return camel(names.SEVERAL.get(name, name) if is_list else name)
+
+
 def is_unknown(value: Any) -> bool:
     """Whether the value, or anything inside it, is only known later."""
     if isinstance(value, str | int | float):  # nearly every value
@@ -64,17 +76,18 @@ def from_pulumi(props: PropertyValues) -> tuple[Props, frozenset[str]]:
     out; a user's own map keeps its keys.
     """
     mine = {
-        snake(key): value
+        field_of(key): value
         for key, value in props.items()
-        if not key.startswith("__") and key != names.WAIT_TIMEOUT
+        if not key.startswith("__") and key != names.WAIT_TIMEOUT and value is not None
     }
     unknown = frozenset(name for name, value in mine.items() if is_unknown(value))
-    return {name: value for name, value in mine.items() if name not in unknown and value is not None}, unknown
+    return {name: value for name, value in mine.items() if name not in unknown}, unknown
 
 
 def to_pulumi(values: PropertyValues) -> Props:
     """Wire properties: camelCase keys, no nulls."""
-    return {camel(name): value for name, value in values.items() if value is not None}
+    given = ((name, value) for name, value in values.items() if value is not None)
+    return {property_of(name, isinstance(value, list)): value for name, value in given}
 
 
 # --- what an entry of the stack's state records -----------------------------------------------------------
@@ -119,18 +132,23 @@ def declared_lately(
     what it was resolved to.
     """
     managed = sorted({*recorded, *(resource.Inputs.model_fields.keys() & latest.keys())})
-    fixed = resource.Inputs.resolved_fields(latest)
+    fixed = _as_declared(resource, latest)
     declared = {name: values.get(name, latest.get(name)) for name in managed}
     return managed, declared | {name: value for name, value in latest.items() if name in fixed}
+
+
+def _as_declared(resource: AnyResource, values: PropertyValues) -> set[str]:
+    """What no read changes: a name and what it was resolved to, and several values of which one was taken."""
+    several = {name for name, value in values.items() if resource.Inputs.is_open(name, value)}
+    return {*several, *resource.Inputs.resolved_fields(values)}
 
 
 def live_inputs(
     resource: AnyResource, now: PropertyValues, managed: Collection[str], last: PropertyValues
 ) -> Props:
-    """The managed inputs as the values of the state have them now; what cannot be observed stays as it was,
-    and so do a name and what it was resolved to.
-    """
-    fixed = resource.Inputs.resolved_fields(last)
+    """The managed inputs as the values of the state have them now; what cannot be observed stays as it
+    was."""
+    fixed = _as_declared(resource, last)
     return {
         name: now[name] if now.get(name) is not None and name not in fixed else last.get(name)
         for name in managed

@@ -31,6 +31,10 @@ ACCOUNT = "__account"
 ENTRY = "__entry"
 """Output: which entry of the stack's state this is, to tell two that name one object apart."""
 
+SEVERAL: Mapping[str, str] = {"tariff": "tariffs", "tariff_id": "tariff_ids"}
+"""Inputs that take one value or several, and what a list of them is called on the wire. The output of the
+first name is the one that was taken; engines and SDKs that know no output show the input of its name."""
+
 WAIT_TIMEOUT = "waitTimeout"
 
 ORGANIZATION = "__organization"

@@ -25,7 +25,7 @@ from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import HostingError, InvalidInput
 from pulumi_hosting.planning.check import check_others, unsendable
 from pulumi_hosting.provider import lookup_tokens, names
-from pulumi_hosting.provider.conversion import from_pulumi, snake, wrong_wait_timeout
+from pulumi_hosting.provider.conversion import field_of, from_pulumi, snake, wrong_wait_timeout
 from pulumi_hosting.provider.declaration_mistakes import SourceLine, program_line, watched
 from pulumi_hosting.provider.mistake import Mistake, like
 from pulumi_hosting.provider.names import PropertyValues, Props, camel, class_of, token
@@ -115,7 +115,7 @@ class Findings:
         for name, reason in failures.items():
             if name not in one.reported:
                 self._tell(one, with_next_step(f"{name}: {reason}" if name else reason, [name]))
-        if {"tariff", "tariff_id"} <= {snake(key) for key, value in values.items() if value is not None}:
+        if {"tariff", "tariff_id"} <= {field_of(key) for key, value in values.items() if value is not None}:
             # which id the name has is known to the account alone
             self._tell(one, "give either tariff or tariff_id, not both. Next: remove one of the two")
         return failures.keys()

@@ -124,6 +124,7 @@ class Declaration:
             opts, warning = self._with_its_server(resource_name, given, opts)
         if is_known:
             self._check_arguments(resource_name, given)
+            _set_lists_apart(given)
         is_watched = final_options.watch()
         if opts is not None:
             stays = bool(opts.protect or opts.retain_on_delete) and not is_watched
@@ -319,6 +320,19 @@ def _organization() -> dict[str, str]:
     """
     name = pulumi.get_organization()
     return {} if name in ("", "organization") else {names.ORGANIZATION: name}
+
+
+def _set_lists_apart(given: Props) -> None:
+    """Where one value or several may be given, several get a name that no output has: the SDK would take them
+    for the output as long as that is not known, which is the one that was taken.
+    """
+    for one, several in names.SEVERAL.items():
+        value = given.get(one)
+        if isinstance(value, list | tuple):
+            given[several] = given.pop(one)
+        elif isinstance(value, pulumi.Output):
+            given[one] = value.apply(lambda found: None if isinstance(found, list) else found)
+            given[several] = value.apply(lambda found: found if isinstance(found, list) else None)
 
 
 def _identity(kind: str, resource_name: str, opts: pulumi.ResourceOptions | None) -> str:

@@ -42,10 +42,7 @@ def show_price(
     currency, later = cost.currency, budget.later()
     total, lacking = budget.total(currency), budget.lacking(currency)
     is_test = request.client.is_test_key
-    line = (
-        f"{'would' if is_test else 'will'} charge {cost.amount} {currency} ({cost.what}); run total {total} "
-        f"{currency}{later}"
-    )
+    line = f"{'would' if is_test else 'will'} charge {cost}; run total {total} {currency}{later}"
     replaced = [] if replacements is None or is_test else replacements.under_way()
     declared = replacements.of(request.label) if replacements and replaced else None
     if lacking is None:
@@ -214,7 +211,8 @@ class PaidCreation:
             currency, invoice = getattr(state, "currency", None), getattr(state, "invoice_id", None)
             self.budget.moved("charged", amount, currency)
             cost = self.budget.planned(request.identity)
-            what = f" ({cost.what})" if cost else ""
+            # of several tariffs, the one that was ordered
+            what = f" ({cost.choices.get(getattr(state, 'tariff', None) or '', cost.what)})" if cost else ""
             paid = f"charged {amount} {currency or ''}".rstrip()
             request.info(f"{paid}{what}{f', invoice {invoice}' if invoice else ''}")
         if exceeded := self.budget.charged(request.identity, amount):

@@ -23,7 +23,7 @@ from pulumi_hosting.rehearsal.facts import JsonObject, ReportFacts
 from pulumi_hosting.rehearsal.managed_objects import ManagedObject
 from pulumi_hosting.reports.run_results import decimal_of
 from pulumi_hosting.resources import RESOURCES, webhook_subscription
-from pulumi_hosting.resources.base import AnyResource, State
+from pulumi_hosting.resources.base import AnyResource, State, several
 from pulumi_hosting.resources.powers import Priced, Registered, listed
 from pulumi_hosting.resources.server_fields import from_api, provisional
 from pulumi_hosting.session.cost import Cost
@@ -101,8 +101,9 @@ def _price_of(server: m.Server) -> JsonObject:
 
 def _monthly(request: Request, kind: str, declared: JsonObject) -> tuple[Decimal, str | None] | None:
     if kind == "server":
-        tariff = catalog_reads.tariffs(request).get(declared.get("tariff_id", 0))
-        return None if tariff is None else (tariff.price_monthly, tariff.currency)
+        tariffs, ids = catalog_reads.tariffs(request), several(declared.get("tariff_id"))
+        prices = [(tariffs[id].price_monthly, tariffs[id].currency) for id in ids if id in tariffs]
+        return max(prices, default=None) if len(prices) == len(ids) else None
     if kind == "domain":
         amount, currency = monthly_of_domain(request, declared)
         return None if amount is None else (amount, currency)

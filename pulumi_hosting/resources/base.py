@@ -20,7 +20,7 @@ from decimal import Decimal
 from functools import cache
 from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 from pydantic_core import core_schema
 
 from pulumi_hosting.api.secrets import Secret, clean_text
@@ -29,6 +29,8 @@ from pulumi_hosting.client.call_errors import HostingError, ResourceError
 from pulumi_hosting.resources.api_fields import describe, parts, paths
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age, duration
+
+T = TypeVar("T")
 
 # --- traits: a field's facts stand on the field ------------------------------------------------------------
 
@@ -47,6 +49,8 @@ class Trait:
     - ``policy``: how to act, nothing to compare.
     - ``names``: the input whose value this text names, such as ``tariff_id``: give one of the two. The name
       is resolved once, when the object is made, so it is nothing to compare either.
+    - ``preferred``: one value or several in order of preference (:data:`OneOrSeveral`). One of them is taken,
+      and each of them is as declared, in any order.
     - ``normal``: two texts are the same if this makes them equal.
     - ``decides``: what cannot be asked of the account before its value is known: ``order``, whether anything
       is ordered at all (what is to be taken over, or transferred, is neither in stock nor free); ``price``,
@@ -65,6 +69,7 @@ class Trait:
     trigger: bool = False
     policy: bool = False
     names: str | None = None
+    preferred: bool = False
     normal: Callable[[str], str] | None = None
     decides: Literal["order", "price"] | None = None
     adopts: bool = False
@@ -74,6 +79,7 @@ class Trait:
 
 REPLACES = Trait(replaces=True)
 REPLACES_AND_PRICES = Trait(replaces=True, decides="price")
+PREFERRED = Trait(replaces=True, decides="price", preferred=True)
 WHEN_CREATING = Trait(when_creating=True)
 PRICES = Trait(when_creating=True, decides="price")
 ADOPTS = Trait(when_creating=True, decides="order", adopts=True)
@@ -162,6 +168,30 @@ def check_kept_paid(keep_paid: str | None, period: timedelta, period_named: str)
         )
 
 
+def several(value: T | list[T] | None) -> list[T]:
+    """The values of an input that takes one or several, in order of preference; none if it was not given.
+
+    >>> several("VDS-2"), several(["VDS-2", "VDS-3"]), several(None)
+    (['VDS-2'], ['VDS-2', 'VDS-3'], [])
+    """
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _distinct(values: list[T]) -> T | list[T]:
+    if not values:
+        raise ValueError("is empty: name at least one")
+    known = [value.strip().casefold() if isinstance(value, str) else value for value in values]
+    for place, value in enumerate(known):
+        if (first := known.index(value)) < place:
+            raise ValueError(f"entry {place + 1} repeats entry {first + 1}: name each once")
+    return values if len(values) > 1 else values[0]
+
+
+OneOrSeveral = Annotated[
+    Annotated[T, Tag("one")] | Annotated[list[T], AfterValidator(_distinct), Tag("several")],
+    Discriminator(lambda value: "several" if isinstance(value, list) else "one"),
+]
+"""A value, or a list of different ones in order of preference. A list of one is that one."""
 LengthOfTime = Annotated[str, AfterValidator(_length_of_time)]
 IdText = Annotated[str, BeforeValidator(_id_text)]
 Count = Annotated[int, _WholeNumber(0)]
@@ -221,6 +251,11 @@ class Inputs(_Fields):
         """The ``given`` field that names an object to take over; None if an object is made."""
         adopting = (name for name in cls.model_fields if cls.trait(name).adopts)
         return next((name for name in adopting if given.get(name) is not None), None)
+
+    @classmethod
+    def is_open(cls, name: str, value: object) -> bool:
+        """Whether the input says several values, one of which is taken."""
+        return isinstance(value, list) and name in cls.model_fields and cls.trait(name).preferred
 
     @classmethod
     @cache
@@ -334,9 +369,7 @@ class Takeover:
     def announce(self, request: Request) -> None:
         """Say it once in a run: what the plan has announced, its creation does not repeat."""
         if request.session.announces(request.kind, request.identity, self.state.id):
-            # Ansible shows warnings alone
-            tell = request.warn if request.name_is_identity else request.info
-            tell(self.announcement(request.service_now()))
+            request.tell(self.announcement(request.service_now()))
 
     def announcement(self, now: datetime) -> str:
         """One line for a preview: ``takes over server 20001, ordered 2 h ago, 5.00 EUR (it carries this

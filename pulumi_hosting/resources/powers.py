@@ -98,6 +98,12 @@ class Named(ABC):
         names none or several, and what a read raises.
         """
 
+    def likely(self, request: Request, field: str, values: list[int]) -> Mapping[str, object]:
+        """What a new object would have as of now, of several ``values`` of ``field`` in order of preference:
+        the value and its name. Raises what a read raises.
+        """
+        return {field: values[0]}
+
 
 class Settled(ABC, Generic[I, S]):
     @abstractmethod

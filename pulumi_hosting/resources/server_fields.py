@@ -34,8 +34,9 @@ def sorted_ids(ids: list[str]) -> list[str]:
 
 class ServerInputs(base.Inputs):
     change = m.ServerUpdate
-    tariff_id: Annotated[base.WholeNumber, base.REPLACES_AND_PRICES] = Field(
-        description="Id of the tariff, from the catalog. A change replaces the server."
+    tariff_id: Annotated[base.OneOrSeveral[base.WholeNumber], base.PREFERRED] = Field(
+        description="Id of the tariff, from the catalog, or several in order of preference, as in tariff. A "
+        "change replaces the server, unless its tariff is among them."
     )
     os: Annotated[
         m.OsSlug, REBUILDS, Drift(lambda value: "almalinux-9" if value != "almalinux-9" else "debian-12")
@@ -91,11 +92,13 @@ class ServerInputs(base.Inputs):
         "ssh: wait until the server answers on SSH, as long as for the server itself, and record its host "
         "key as ssh_host_key. It costs nothing, at any time."
     )
-    tariff: Annotated[m.ShortLine | None, base.Trait(policy=True, names="tariff_id", decides="price")] = (
-        m.optional(
-            "Name of the tariff, from the catalog, in place of tariff_id. It is resolved when the server is "
-            "ordered; a later change of the catalog is no difference."
-        )
+    tariff: Annotated[
+        base.OneOrSeveral[m.ShortLine] | None,
+        base.Trait(policy=True, preferred=True, names="tariff_id", decides="price"),
+    ] = m.optional(
+        "Name of the tariff, from the catalog, in place of tariff_id, or several in order of preference: if "
+        "one is out of stock or cannot be ordered, the next one is. Names are resolved when the server is "
+        "ordered; a later change of the catalog, and the order of the names, is no difference."
     )
     adopt_id: Annotated[base.IdText | None, base.ADOPTS] = m.optional(
         "Take over this existing server instead of ordering one. Tariff and image must be the declared ones."
@@ -150,9 +153,11 @@ class ServerInputs(base.Inputs):
 
     def order_body(self) -> m.ServerCreate:
         """The body of ``POST /servers`` in one canonical form: what was not given is absent, hourly
-        orders say so in both fields.
+        orders say so in both fields. Of several tariffs it has the preferred one.
         """
         options = {name: getattr(self, name, None) for name in m.ServerCreate.model_fields}
+        if isinstance(self.tariff_id, list):
+            options["tariff_id"] = self.tariff_id[0]
         if self.hours is not None or self.billing_cycle == "hourly":
             options |= {"months": None, "hours": self.hours or 1, "billing_cycle": "hourly"}
         options["ssh_key_ids"] = [int(key) for key in self.ssh_key_ids or ()]

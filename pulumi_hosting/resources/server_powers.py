@@ -15,7 +15,7 @@ from pulumi_hosting.exactly_once import catalog_reads, order_facts, server_searc
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, split_tag
 from pulumi_hosting.resources import powers, server_calls, ssh_ready
-from pulumi_hosting.resources.base import OnChange, Reasons, Takeover
+from pulumi_hosting.resources.base import OnChange, Reasons, Takeover, several
 from pulumi_hosting.resources.fingerprints import fingerprints_of, known_keys
 from pulumi_hosting.resources.server import ServerBase
 from pulumi_hosting.resources.server_fields import (
@@ -149,19 +149,33 @@ class ServerResource(
             what = f"{period['months']} month{'s' if period['months'] > 1 else ''}"
         if desired.get("promo_code") is not None:
             period["promo_code"] = desired["promo_code"]
-        quote = catalog_reads.quote(request, desired["tariff_id"], period)
-        if quote is None:
+        ids = several(desired["tariff_id"])
+        quotes = [found for id in ids if (found := catalog_reads.quote(request, id, period)) is not None]
+        if len(quotes) < len(ids):
             return None
-        if quote.promo is not None and not quote.promo.valid:
-            request.warn(
-                f"promo code {quote.promo.code}: {quote.promo.message or 'is not valid'}; the order is "
-                "likely to be refused"
-            )
-        tariff = catalog_reads.tariffs(request).get(desired["tariff_id"])
+        for promo in (quote.promo for quote in quotes):
+            if promo is not None and not promo.valid:
+                request.warn(
+                    f"promo code {promo.code}: {promo.message or 'is not valid'}; the order is likely to be "
+                    "refused"
+                )
+                break
+        quote = max(quotes, key=lambda quote: quote.total)
         balance = quote.balance
         if balance is None and quote.shortfall:  # the API's document promises no more
             balance = quote.total - quote.shortfall
-        return Cost(quote.total, quote.currency, f"{tariff.name if tariff else 'server'}, {what}", balance)
+        names = [catalog_reads.tariff_called(request, id) for id in ids]
+        likely = _likely(catalog_reads.tariffs(request), ids)
+        named, before, after = names[likely], names[:likely], names[likely + 1 :]
+        named += f", or {' or '.join(after)} if that cannot be ordered" if after else ""
+        named += f", unless {' or '.join(before)} can be ordered by then" if before else ""
+        choices = {name: f"{name}, {what}" for name in names} if len(ids) > 1 else {}
+        return Cost(quote.total, quote.currency, f"{named}, {what}", balance, choices)
+
+    def likely(self, request: Request, field: str, values: list[int]) -> Mapping[str, object]:
+        """The first tariff that the catalog does not show out of stock."""
+        id = values[_likely(catalog_reads.tariffs(request), values)]
+        return {field: id, "tariff": catalog_reads.tariff_called(request, id)}
 
     def may_be_paid(self, request: Request, desired: Mapping[str, Any]) -> bool:
         name = desired.get("name")
@@ -184,27 +198,12 @@ class ServerResource(
             failures |= {"ready": why} if (why := ssh_ready.missing_program()) else {}
         if desired.get("adopt_id") is not None:
             return failures
-        tariff = None
-        by = "tariff_id" if desired.get("tariff") is None else "tariff"
+        declared = list[m.Tariff]()
         if fields & {"tariff_id", "os", "hours", "billing_cycle"} and "tariff_id" in desired:
-            tariffs = catalog_reads.tariffs(request)
-            tariff = tariffs.get(desired["tariff_id"])
-            choices = f"choose one of {catalog_reads.choices(tariffs)}"
-            if tariff is None:
-                failures[by] = catalog_reads.unknown_tariff(desired["tariff_id"], tariffs)
-            elif (
-                "tariff_id" in fields and tariff.in_stock is False and not self._has_started(request, desired)
-            ):
-                failures[by] = f"tariff {tariff.id} ({tariff.name}) is out of stock: {choices}"
-            elif tariff.hourly_available is False and _is_hourly(desired):
-                failures["billing_cycle"] = f"tariff {tariff.id} ({tariff.name}) is not offered by the hour"
-            elif "tariff_id" in fields and tariff.in_stock is None:
-                request.warn(
-                    f"tariff {tariff.id} ({tariff.name}): the catalog does not say whether it is in stock"
-                )
+            declared = self._tariffs(request, desired, fields, failures)
         is_image_asked = fields & {"tariff_id", "os"} and "os" in desired
         if is_image_asked and (
-            no_image := catalog_reads.refused_image(request, desired["os"], lambda: tariff)
+            no_image := catalog_reads.refused_image(request, desired["os"], lambda: declared)
         ):
             failures["os"] = no_image
         keys = (
@@ -217,6 +216,28 @@ class ServerResource(
         if not failures and "name" in desired and {"name", "tariff_id"} <= fields:
             server_calls.remark_on_same_name(request, desired["name"])
         return failures
+
+    def _tariffs(
+        self, request: Request, desired: Mapping[str, Any], fields: frozenset[str], failures: Reasons
+    ) -> list[m.Tariff]:
+        """The declared tariffs that there are. What is wrong with them is added to ``failures``: one of them
+        is there no more, or not by the hour; or all are out of stock."""
+        by, new = "tariff_id" if desired.get("tariff") is None else "tariff", "tariff_id" in fields
+        tariffs, ids = catalog_reads.tariffs(request), several(desired["tariff_id"])
+        found = [tariffs[id] for id in ids if id in tariffs]
+        sold_out = [f"{tariff.id} ({tariff.name})" for tariff in found if tariff.in_stock is False]
+        if unknown := [id for id in ids if id not in tariffs]:
+            failures[by] = catalog_reads.unknown_tariff(unknown[0], tariffs)
+        elif new and len(sold_out) == len(ids) and not self._has_started(request, desired):
+            out = f"tariff {sold_out[0]} is" if len(ids) == 1 else f"tariffs {', '.join(sold_out)} are all"
+            failures[by] = f"{out} out of stock: choose one of {catalog_reads.choices(tariffs)}"
+        for tariff in () if failures else found:
+            named = f"tariff {tariff.id} ({tariff.name})"
+            if tariff.hourly_available is False and _is_hourly(desired):
+                failures["billing_cycle"] = f"{named} is not offered by the hour"
+            elif new and tariff.in_stock is None:
+                request.warn(f"{named}: the catalog does not say whether it is in stock")
+        return found
 
     def resolve(self, request: Request, field: str, name: str) -> int:
         """The id of the tariff with this name, case ignored."""
@@ -386,6 +407,12 @@ class ServerResource(
         if state and any(predicted[name] != getattr(state, name) for name in ("ready", "os", "ssh_key_ids")):
             predicted.pop("ssh_host_key", None)
         return predicted
+
+
+def _likely(tariffs: Mapping[int, m.Tariff], ids: list[int]) -> int:
+    """The place of the tariff that would be ordered as of now: all are out of stock, the first."""
+    there = (place for place, id in enumerate(ids) if id in tariffs and tariffs[id].in_stock is not False)
+    return next(there, 0)
 
 
 def _is_hourly(desired: Mapping[str, Any]) -> bool:

@@ -38,7 +38,8 @@ _CATALOG_MODELS = (m.Tariff, m.TariffRef, m.Location)
 @dataclass(frozen=True, slots=True)
 class Type:
     """A kind of value. ``of``: what an array or a map holds; ``model``: what an object is; ``is_id``:
-    text for a number of 64 bits; ``choices``: the only values there are, if the set is closed.
+    text for a number of 64 bits; ``choices``: the only values there are, if the set is closed; ``several``:
+    a list of them may be given, too.
     """
 
     kind: Kind
@@ -46,6 +47,7 @@ class Type:
     model: type[BaseModel] | None = None
     is_id: bool = False
     choices: tuple[str | int, ...] = ()
+    several: bool = False
 
     def models(self) -> Iterator[type[BaseModel]]:
         """The model it refers to, if any."""
@@ -145,6 +147,10 @@ def type_of(annotation: object, name: str = "", owner: type[BaseModel] | None = 
         return replace(type_of(type(arguments[0]), name, owner), choices=arguments)
     if origin in (list, tuple, set, frozenset, Sequence):
         return Type("array", of=type_of(arguments[0], name.removesuffix("s"), owner))
+    if origin in (Union, types.UnionType):
+        one, *others = (_without_none(member)[0] for member in arguments)
+        if [get_origin(other) for other in others] == [list]:
+            return replace(type_of(one, name, owner), several=True)
     if origin in (dict, Mapping):
         return Type("map", of=type_of(arguments[1]))
     if annotation is Any or not inspect.isclass(annotation):

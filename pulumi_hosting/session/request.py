@@ -116,6 +116,10 @@ class Request:
         """``test`` with a test key, whose writes are only simulated, else ``live``."""
         return self.session.mode
 
+    def tell(self, line: str) -> None:
+        """A line that belongs to the result: a warning for Ansible, which shows nothing else of a task."""
+        (self.warn if self.name_is_identity else self.info)(line)
+
     def service_now(self) -> datetime:
         """The service's time, for the age of what is on the account: the clock of this machine may be
         wrong. May send a request.

@@ -22,6 +22,9 @@ SERVER: Inputs = {
     "notes": "one",
     "password": PASSWORD,
 }
+SECOND: Inputs = {name: SERVER[name] for name in SERVER if name != "tariff_id"} | {
+    "tariff": ["VDS-2", "VDS-1"]
+}
 WEB: Inputs = {"name": "web", "tariff_id": 1, "os": "debian-12", "auto_renew": True}
 DB: Inputs = {**WEB, "name": "db"}
 BUSY = {"method": "POST", "path": "^/servers$", "times": 50, "action": {"panel_timeout": "active"}}
@@ -35,7 +38,8 @@ class Subject:
     ``make``: what is declared. ``changes``: what is declared instead, by the kind of change. ``needs``: what
     is there before, by name: kind and inputs. ``absent``: the options that remove it (Ansible).
     ``is_unpaid``: whether an unpaid invoice is needed. ``balance``: what the account has. ``aged``: days that
-    pass before the command.
+    pass before the command. ``sold_out``: a tariff that is out of stock until the command is
+    killed, and in stock again when it is run once more.
     """
 
     kind: str
@@ -49,6 +53,7 @@ class Subject:
     is_unpaid: bool = False
     balance: str = "100000.00"
     aged: float = 0.0
+    sold_out: int | None = None
 
 
 _WEB = {"web": ("server", WEB)}
@@ -71,6 +76,8 @@ PULUMI: Mapping[str, Subject] = {
         faults=(BUSY,),
         provisioning_delay=45,
     ),
+    "second tariff": Subject("server", SECOND, sold_out=2),
+    "second tariff 202": Subject("server", SECOND, faults=(BUSY,), provisioning_delay=45, sold_out=2),
     "power": Subject("server", {**SERVER, "power": "running"}, {"update": {**SERVER, "power": "stopped"}}),
     "password": Subject(
         "server",
@@ -137,6 +144,8 @@ ANSIBLE: Mapping[str, Subject] = {
         faults=(BUSY,),
         provisioning_delay=45,
     ),
+    "second tariff": Subject("server", SECOND, sold_out=2),
+    "second tariff 202": Subject("server", SECOND, faults=(BUSY,), provisioning_delay=45, sold_out=2),
     "power": Subject("server", {"name": "it", "state": "stopped"}, needs=_IT),
     "restart": Subject("server", {"name": "it", "state": "restarted"}, needs=_IT),
     "reinstall": Subject(

@@ -90,6 +90,12 @@ class World:
         """What a person sets because a message says so."""
         for fault in self.subject.faults:
             self.network.control("POST", "/faults", dict(fault))
+        self.set_stock(False)
+
+    def set_stock(self, in_stock: bool) -> None:
+        """Of the tariff that is out of stock at first."""
+        if self.subject.sold_out is not None:
+            self.network.control("PATCH", f"/tariffs/{self.subject.sold_out}", {"in_stock": in_stock})
 
     # --- before the command
 
@@ -280,6 +286,7 @@ def _run(cell: Cell, result: Result) -> None:
                 result.problems.append("the command failed before it was killed")
                 return
     network.begin()
+    world.set_stock(True)
     machines.another()
     world.forget_results()
     network.sleep(cell.delay)

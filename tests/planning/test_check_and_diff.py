@@ -285,7 +285,7 @@ def test_only_numbers_of_64_bits_are_repeated() -> None:
         ("auto_renew", 5, "must be true or false, and is a number"),
         ("months", CANARY, "must be a whole number, and is a text"),
         ("months", True, "must be a whole number, and is True"),
-        ("tariff_id", [1], "must be a whole number, and is a list"),
+        ("months", [1], "must be a whole number, and is a list"),
         ("tariff_id", object(), "must be a whole number, and is of another type"),
         ("tariff_id", 0, "must be greater than or equal to 1, and is 0"),
     ],

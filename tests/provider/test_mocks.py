@@ -46,6 +46,16 @@ def test_what_mocks_answer_are_the_outputs(mocks: Engine, form: str, kind: str) 
         assert unrecorded(mocks.run(partial(getattr, made, name))) == value
 
 
+def test_a_list_of_tariffs_is_no_output(mocks: Engine, form: str) -> None:
+    given = {**declared("server"), "tariff_id": None, "tariff": ["VDS-2", "VDS-3"]}
+    made = mocks.run(lambda: class_of(form, "server")("main", **given))
+    assert mocks.recorded.made[0].inputs["tariffs"] == ["VDS-2", "VDS-3"]
+    assert mocks.run(lambda: made.tariff) is None
+    mocks.recorded.outputs = {"tariff": "VDS-3"}
+    other = mocks.run(lambda: class_of(form, "server")("other", **given))
+    assert mocks.run(lambda: other.tariff) == "VDS-3"
+
+
 def test_an_object_that_is_looked_up_is_asked_of_the_mocks(mocks: Engine, form: str, kind: str) -> None:
     mocks.run(lambda: class_of(form, kind).get("old", "815"))
     (made,) = mocks.recorded.made

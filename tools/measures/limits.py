@@ -42,7 +42,7 @@ LIMITS = {
 BUDGETS = {
     "pulumi_hosting": Budget(63, 70, "what the package exports, and how it was installed"),
     "pulumi_hosting/actions": Budget(
-        1509, 1450, "a file per action: its price, its key, and the proof that nothing is paid twice"
+        1509, 1455, "a file per action: its price, its key, and the proof that nothing is paid twice"
     ),
     "pulumi_hosting/api": Budget(
         3714,
@@ -65,17 +65,17 @@ BUDGETS = {
         "the whole service: store, clock, handlers, control interface, both dialects, accounts from files",
     ),
     "pulumi_hosting/exactly_once": Budget(
-        1718, 2315, "a purchase of each good, found again after a kill at any request"
+        1718, 2365, "a purchase of each good, found again after a kill at any request"
     ),
     "pulumi_hosting/offline": Budget(
         5133, 4205, "Pulumi's engine; only what a recording of its CLI shows to be wrong is added"
     ),
     "pulumi_hosting/planning": Budget(
-        925, 1390, "check, diff, plan, apply, budget and what ends when, once for every frontend"
+        925, 1407, "check, diff, plan, apply, budget and what ends when, once for every frontend"
     ),
     "pulumi_hosting/provider": Budget(
         2901,
-        3150,
+        3175,
         "dynamic resources and native provider over one adapter, with state, replacements, preview",
     ),
     "pulumi_hosting/rehearsal": Budget(
@@ -85,10 +85,10 @@ BUDGETS = {
         2348, 3080, "a file for each question that a command answers, metrics and account files among them"
     ),
     "pulumi_hosting/resources": Budget(
-        3466, 3405, "a file per resource: inputs, state, mapping, and its powers"
+        3466, 3457, "a file per resource: inputs, state, mapping, and its powers"
     ),
-    "pulumi_hosting/schema": Budget(265, 255, "one reflection of models and operations for every generator"),
-    "pulumi_hosting/session": Budget(792, 850, "what a run shares: reads, ownership, clock, paid time"),
+    "pulumi_hosting/schema": Budget(265, 260, "one reflection of models and operations for every generator"),
+    "pulumi_hosting/session": Budget(792, 855, "what a run shares: reads, ownership, clock, paid time"),
     "pulumi_hosting/testing": Budget(
         0, 195, "the pytest plugin: an emulator, client, account and clock for each test"
     ),

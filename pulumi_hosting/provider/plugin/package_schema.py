@@ -137,4 +137,6 @@ def _type(type: Type) -> Spec:
         return {"type": "array", "items": _type(type.of)}
     if type.kind == "map" and type.of is not None:
         return {"type": "object", "additionalProperties": _type(type.of)}
+    if type.several:
+        return {"oneOf": [{"type": type.kind}, {"type": "array", "items": {"type": type.kind}}]}
     return {"$ref": "pulumi.json#/Any"} if type.kind == "any" else {"type": type.kind}

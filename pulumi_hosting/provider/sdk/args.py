@@ -19,8 +19,10 @@ class ServerArgs:
 
     os: pulumi.Input[str]
     """Image slug, from the catalog. A change replaces it, or as ``rebuild`` decides."""
-    tariff_id: pulumi.Input[int | None] | None = None
-    """Id of the tariff, from the catalog. A change replaces the server."""
+    tariff_id: pulumi.Input[int | Sequence[pulumi.Input[int]] | None] | None = None
+    """Id of the tariff, from the catalog, or several in order of preference, as in tariff. A change replaces
+    the server, unless its tariff is among them.
+    """
     name: pulumi.Input[str | None] | None = None
     """Host name: letters, digits and ``. _ -``. (Default: the resource's name.)"""
     months: pulumi.Input[Literal[1, 3, 6, 12] | None] | None = None
@@ -62,9 +64,10 @@ class ServerArgs:
     """ssh: wait until the server answers on SSH, as long as for the server itself, and record its host key as
     ssh_host_key. It costs nothing, at any time.
     """
-    tariff: pulumi.Input[str | None] | None = None
-    """Name of the tariff, from the catalog, in place of tariff_id. It is resolved when the server is ordered;
-    a later change of the catalog is no difference.
+    tariff: pulumi.Input[str | Sequence[pulumi.Input[str]] | None] | None = None
+    """Name of the tariff, from the catalog, in place of tariff_id, or several in order of preference: if one
+    is out of stock or cannot be ordered, the next one is. Names are resolved when the server is ordered; a
+    later change of the catalog, and the order of the names, is no difference.
     """
     adopt_id: pulumi.Input[str | None] | None = None
     """Take over this existing server instead of ordering one. Tariff and image must be the declared ones."""

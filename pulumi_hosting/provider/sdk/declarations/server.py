@@ -132,7 +132,7 @@ class ServerDeclaration(Declaration):
             opts: pulumi.ResourceOptions | None = None,
             *,
             os: pulumi.Input[str] | None = None,
-            tariff_id: pulumi.Input[int | None] | None = None,
+            tariff_id: pulumi.Input[int | Sequence[pulumi.Input[int]] | None] | None = None,
             name: pulumi.Input[str | None] | None = None,
             months: pulumi.Input[Literal[1, 3, 6, 12] | None] | None = None,
             hours: pulumi.Input[int | None] | None = None,
@@ -147,7 +147,7 @@ class ServerDeclaration(Declaration):
             notes: pulumi.Input[str | None] | None = None,
             power: pulumi.Input[Literal["running", "stopped"] | None] | None = None,
             ready: pulumi.Input[Literal["ssh"] | None] | None = None,
-            tariff: pulumi.Input[str | None] | None = None,
+            tariff: pulumi.Input[str | Sequence[pulumi.Input[str]] | None] | None = None,
             adopt_id: pulumi.Input[str | None] | None = None,
             order_attempt: pulumi.Input[int | None] | None = None,
             wait_timeout: pulumi.Input[float | None] | None = None,
@@ -168,7 +168,7 @@ class ServerDeclaration(Declaration):
             opts: pulumi.ResourceOptions | None = None,
             *,
             os: pulumi.Input[str],
-            tariff_id: pulumi.Input[int | None] | None = None,
+            tariff_id: pulumi.Input[int | Sequence[pulumi.Input[int]] | None] | None = None,
             name: pulumi.Input[str | None] | None = None,
             months: pulumi.Input[Literal[1, 3, 6, 12] | None] | None = None,
             hours: pulumi.Input[int | None] | None = None,
@@ -183,7 +183,7 @@ class ServerDeclaration(Declaration):
             notes: pulumi.Input[str | None] | None = None,
             power: pulumi.Input[Literal["running", "stopped"] | None] | None = None,
             ready: pulumi.Input[Literal["ssh"] | None] | None = None,
-            tariff: pulumi.Input[str | None] | None = None,
+            tariff: pulumi.Input[str | Sequence[pulumi.Input[str]] | None] | None = None,
             adopt_id: pulumi.Input[str | None] | None = None,
             order_attempt: pulumi.Input[int | None] | None = None,
             wait_timeout: pulumi.Input[float | None] | None = None,
@@ -202,7 +202,8 @@ class ServerDeclaration(Declaration):
             :param args: All inputs as one object, in place of keywords.
             :param opts: Pulumi's own options.
             :param os: Image slug, from the catalog. A change replaces it, or as ``rebuild`` decides.
-            :param tariff_id: Id of the tariff, from the catalog. A change replaces the server.
+            :param tariff_id: Id of the tariff, from the catalog, or several in order of preference, as in
+                tariff. A change replaces the server, unless its tariff is among them.
             :param name: Host name: letters, digits and ``. _ -``. (Default: the resource's name.)
             :param months: Months paid when ordering: 1, 3, 6 or 12. Not together with hours. Used at creation
                 only.
@@ -229,8 +230,10 @@ class ServerDeclaration(Declaration):
             :param power: running or stopped. Not managed when absent.
             :param ready: ssh: wait until the server answers on SSH, as long as for the server itself, and
                 record its host key as ssh_host_key. It costs nothing, at any time.
-            :param tariff: Name of the tariff, from the catalog, in place of tariff_id. It is resolved when
-                the server is ordered; a later change of the catalog is no difference.
+            :param tariff: Name of the tariff, from the catalog, in place of tariff_id, or several in order of
+                preference: if one is out of stock or cannot be ordered, the next one is. Names are resolved
+                when the server is ordered; a later change of the catalog, and the order of the names, is no
+                difference.
             :param adopt_id: Take over this existing server instead of ordering one. Tariff and image must be
                 the declared ones.
             :param order_attempt: Increment to force a new order after the provider refused to create a

@@ -120,7 +120,11 @@ options:
     description:
       - Name of the tariff, such as V(VDS-1), in place of O(tariff_id). It is resolved when the server is ordered.
         A server whose tariff has this name, or that a later change of the catalog leaves without one, is as declared.
-    type: str
+      - Several are an order of preference. If one is out of stock or cannot be ordered, the next one is, and
+        a warning says so. Before it is known which, the price is the highest of them, also for O(max_charge)
+        and O(budget). Afterwards a server of any of them is as declared.
+    type: list
+    elements: str
   adopt_id:
     description:
       - When no server has the O(name), take over this one, whatever its name, instead of ordering. O(tariff_id)
@@ -209,6 +213,13 @@ EXAMPLES = r"""
         notes: Front end
         max_charge: "20.00"
       register: web
+
+    - name: Order one of the first of these tariffs that can be had
+      hosting.cloud.server:
+        name: worker-1
+        tariff: [VDS-1, VDS-2]
+        os: debian-12
+        max_charge: "20.00"
 
     # The 'a1' at its end: a password has at least one letter and one digit.
     - name: Order one with a root password that is made once and kept in a file of the controller
@@ -429,7 +440,7 @@ OPTIONS = {
     "keep_paid": {"type": "str"},
     "notes": {"type": "str"},
     "ready": {"type": "str", "choices": ["ssh"]},
-    "tariff": {"type": "str"},
+    "tariff": {"type": "list", "elements": "str"},
     "adopt_id": {"type": "str"},
     "order_attempt": {"type": "int"},
     "root_password_file": {"type": "path", "no_log": False},

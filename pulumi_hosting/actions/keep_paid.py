@@ -75,7 +75,8 @@ class Renewal:
         """Without one of them a person may decide, as what the key cannot see may be paid already."""
         lacks = sorted({*self.action.scopes} - {*request.client.key_owner.get().scopes})
         if lacks and not request.client.is_test_key:
-            raise KeyLacksScope(f"the API key lacks {' and '.join(lacks)}. Next: give it that scope")
+            named = " and ".join(lacks)
+            raise KeyLacksScope(f"the API key lacks {named}. Next: give the key {named}")
 
 
 def _with_date(done: ActionOutcome) -> ActionOutcome:

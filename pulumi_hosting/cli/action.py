@@ -20,11 +20,11 @@ ACTIONS: Mapping[str, tuple[str, str]] = {
     "invoice-payment-link": ("Print a link to pay an invoice through a gateway.", "--id 40002"),
     "server-password": ("Reset the root password of a server.", "--name web --password-file web.password"),
     "server-reinstall": (
-        "Install a server again. ERASES ITS DISK.",
+        "Reinstall a server. ERASES ITS DISK.",
         "--name web --erase web --os debian-12 --password-file web.password",
     ),
     "server-renew": (
-        "Pay a server further ahead, until a date. Charges.",
+        "Renew a server until a date. Charges.",
         "--name web --until 2030-01-31 --max-charge 10.00",
     ),
     "server-restart": ("Restart a server.", "--name web"),
@@ -43,10 +43,10 @@ it is called."""
     },
 )
 def action() -> None:
-    """Do one thing to what is on the account: renew, pay, restart, reset a password.
+    """Act on one object of the account: renew, pay, restart, reset a password.
 
-    It says what would happen and what it charges, and asks before it does it. Run again, an action does and
-    charges nothing twice. The account is that of HOSTING_API_KEY at HOSTING_BASE_URL.
+    Each action says what it will do and charge, then asks. If you run it again, it does and charges nothing
+    twice. It uses the account of HOSTING_API_KEY at HOSTING_BASE_URL.
 
     Example: pulumi-hosting action server-renew --name web --until 2030-01-31 --max-charge 10.00
     """

@@ -48,7 +48,7 @@ _LOADED_WHEN_CALLED = {
     ),
     "offline": Command(
         "pulumi_hosting.cli.offline:offline",
-        "Run a Pulumi program without Pulumi's CLI, for trying and testing.",
+        "Run a Pulumi program without Pulumi's CLI, to try and test it.",
         ("pulumi",),
     ),
 }
@@ -60,9 +60,9 @@ _LOADED_WHEN_CALLED = {
 @click.version_option(package_name="pulumi-hosting", message="%(version)s")
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Tools of the provider for hosting companies with the Hosting Client API v1.
+    """Tools for Pulumi and Ansible at any host that implements the Hosting Client API v1.
 
-    Commands read the account of HOSTING_API_KEY at HOSTING_BASE_URL.
+    Commands use the account of HOSTING_API_KEY at HOSTING_BASE_URL.
 
     Example: pulumi-hosting doctor
     """
@@ -70,39 +70,38 @@ def main(context: click.Context) -> None:
         context.color = False  # of every command
 
 
-@main.command(short_help="List what is on the account and in no stack and no playbook.")
-@_files(
-    "--stack", "stacks", metavar="EXPORT", help="A file that `pulumi stack export` wrote; may be repeated."
-)
+@main.command(short_help="List what is on the account but in no stack or playbook.")
+@_files("--stack", "stacks", metavar="EXPORT", help="An export from `pulumi stack export`; may be repeated.")
 @_files(
     "--results",
     metavar="FILE",
-    help="The report that the callback hosting.cloud.drift wrote in a run or check run, or the output of the "
+    help="The report of the callback hosting.cloud.drift from a run or check run, or the output of the "
     "callback ansible.posix.json; may be repeated.",
 )
 @click.option(
     "--form",
     type=click.Choice(["native", "dynamic", "ansible"]),
-    help="What is to adopt an object: the native provider, dynamic resources, or a playbook. Default: what "
-    "made the given files, else what is installed.",
+    help="What should adopt the objects: the native provider, dynamic resources, or a playbook. Default: "
+    "what made the given files, else what is installed.",
 )
 @click.option(
     "--commands",
     is_flag=True,
-    help="Print what removes each object too. Needs --stack; with --form ansible, --results is enough.",
+    help="Also print commands that remove each object. Needs --stack; with --form ansible, --results is "
+    "enough.",
 )
 @click.option(
     "--ends-within",
     callback=_duration,
     metavar="TIME",
-    help="Name, too, what ends within this time and is not paid for, such as 7d or 36h.",
+    help="Also list what ends within this time (7d, 36h) and is not paid for.",
 )
 @reports("pulumi_hosting.reports.audit:run")
 def audit() -> None:
-    """List what is on the account, or paid for, and in no given stack and no given playbook run.
+    """List what is on the account, or paid for, but in none of the given stacks and playbook runs.
 
-    It asks the account of HOSTING_API_KEY and HOSTING_BASE_URL and changes nothing. Exit codes: 0 when
-    everything is managed, 7 when something is not, or the paid time of what is managed is over, 1 when the
+    It reads the account of HOSTING_API_KEY at HOSTING_BASE_URL and changes nothing. Exit codes: 0 if
+    everything is managed, 7 if something is not, or the paid time of something managed is over, 1 if the
     account could not be read completely or a task of a playbook run failed.
 
     Example: pulumi stack export > prod.json; pulumi-hosting audit --stack prod.json
@@ -128,10 +127,10 @@ _written = partial(click.option, type=click.Path(dir_okay=False, path_type=Path)
     default="0",
     callback=_amount,
     metavar="AMOUNT",
-    help="What the run may be charged at most, refunds not counted. Default: nothing.",
+    help="The most that the run may be charged, refunds not counted. Default: nothing.",
 )
 @click.option("--domain", metavar="NAME", help="Register this domain. It stays on the account.")
-@click.option("--webhook-url", metavar="URL", help="A public https URL that leads to --webhook-port.")
+@click.option("--webhook-url", metavar="URL", help="A public https URL that forwards to --webhook-port.")
 @click.option("--webhook-host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
     "--webhook-port",
@@ -145,14 +144,14 @@ _written = partial(click.option, type=click.Path(dir_okay=False, path_type=Path)
     type=click.IntRange(1),
     default=2000,
     show_default=True,
-    help="Stop after so many requests.",
+    help="Stop after this many requests.",
 )
 @_written(
     "--state",
-    help="Keep what the live part did in this file, so that the command continues after it was killed and "
-    "orders nothing twice. It holds passwords.",
+    help="Record in this file what the live part did, so that a killed run can continue and orders nothing "
+    "twice. The file holds passwords.",
 )
-@_written("--save", help="Write what the deployment does where the document leaves a choice.")
+@_written("--save", help="Write down what the deployment does if the document leaves a choice.")
 @_written("--junit", help="Write the results as JUnit XML.")
 @json_option
 @works_in("pulumi_hosting.cli.certify:certify")
@@ -161,25 +160,24 @@ def certify() -> None:
 
     With the test key of HOSTING_API_KEY it only reads and simulates. With --live-key-file and --spend it
     orders the cheapest server, renews and deletes it, and compares each charge. It removes what it made and
-    names what it leaves behind. It uses up the rate limit of the test key. Exit codes: 0 when no departure
-    was found, 7 when one was, 1 when the run was not finished, 2 for a key or an option that cannot be used.
+    names what it leaves behind. It uses up the rate limit of the test key. Exit codes: 0 if no departure was
+    found, 7 if one was, 1 if the run was not finished, 2 for a key or an option that cannot be used.
 
     Example: pulumi-hosting certify --base-url https://api.example.com/v1 --save profile.json
     """
 
 
-@main.command(short_help="Say what the changes of a preview cost, now and per month.")
+@main.command(short_help="Show what the changes of a preview cost, now and per month.")
 @click.argument("previews", nargs=-1, required=True, metavar="FILE...", type=_FILE_OR_INPUT)
 @reports("pulumi_hosting.reports.cost:run", markdown=True)
 def cost() -> None:
-    """Say what the changes of a preview cost: charged now, per month afterwards, refunded, and how long the
+    """Show what the changes of a preview cost: charged now, per month afterwards, refunded, and how long the
     balance lasts.
 
-    FILE is the output of `pulumi preview --json`, the report that the callback hosting.cloud.drift wrote in
-    a check run, or the output of the callback ansible.posix.json in one; - is standard input. What a preview
-    does not say is asked of the account of HOSTING_API_KEY, if that is set. Nothing is changed. What is not
-    known is named and not in the sums. Exit codes: 0, or 2 for a
-    file that is no preview, or that of one that failed.
+    FILE is the output of `pulumi preview --json`, the report of the callback hosting.cloud.drift from a check
+    run, or the output of the callback ansible.posix.json in one; - is standard input. If HOSTING_API_KEY is
+    set, the account is asked for the rest; nothing is changed. Unknown prices are listed and not in the sums.
+    Exit codes: 0, or 2 if the file is not a preview, or is from one that failed.
 
     Example: pulumi preview --json | pulumi-hosting cost --markdown -
     """
@@ -191,21 +189,21 @@ def cost() -> None:
 def doctor() -> None:
     """Check key, account, service and installation, and say what to do about each problem.
 
-    It asks the service of HOSTING_BASE_URL with HOSTING_API_KEY, and changes nothing. It works without a key
-    and without a network too: it says what is missing and checks the rest. The key is never shown. Exit
-    codes: 0 without a problem, 1 with one; warnings do not count.
+    It reads the account of HOSTING_API_KEY at HOSTING_BASE_URL and changes nothing. Without a key or a
+    network it says what is missing and checks the rest. The key is never shown. Exit codes: 0 without a
+    problem, 1 with one; warnings do not count.
 
     Example: HOSTING_BASE_URL=https://api.example.com/v1 pulumi-hosting doctor
     """
 
 
-@main.command(short_help="List what is paid until when, and what ends.")
+@main.command(short_help="List until when everything is paid, and what ends.")
 @click.option("--days", type=click.IntRange(1, 1000), default=90, show_default=True, help="How far to look.")
 @_files(
     "--stack",
     "stacks",
     metavar="EXPORT",
-    help="A file that `pulumi stack export` wrote: say which objects it knows; may be repeated.",
+    help="An export from `pulumi stack export`, to say which objects it knows; may be repeated.",
 )
 @_files(
     "--results",
@@ -214,17 +212,17 @@ def doctor() -> None:
 )
 @reports("pulumi_hosting.reports.renewals:run", markdown=True)
 def renewals() -> None:
-    """List what is paid until when, which renewals the balance covers in order of days, and what ends.
+    """List until when everything is paid, which renewals the balance covers, by date, and what ends.
 
-    Servers, domains and unpaid invoices of the account of HOSTING_API_KEY at HOSTING_BASE_URL. Nothing is
-    changed. Exit codes: 0 when everything that is due is covered, 7 when something has ended, or ends within
-    the days and is not covered, 1 when a part of the account could not be read.
+    It reads servers, domains and unpaid invoices of the account of HOSTING_API_KEY at HOSTING_BASE_URL and
+    changes nothing. Exit codes: 0 if everything due is covered, 7 if something has ended, or ends within the
+    days and is not covered, 1 if a part of the account could not be read.
 
     Example: pulumi-hosting renewals --days 30 --markdown
     """
 
 
-@main.command(short_help="Serve what is paid until when as metrics for Prometheus.")
+@main.command(short_help="Serve paid time and balance as metrics for Prometheus.")
 @click.option("--port", type=click.IntRange(0, 65535), default=9973, show_default=True, help="0: a free one.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
@@ -237,12 +235,12 @@ def renewals() -> None:
 )
 @works_in("pulumi_hosting.cli.exporter:run", "exporter")
 def exporter() -> None:
-    """Serve what is paid until when as metrics for Prometheus, until Ctrl-C.
+    """Serve paid time and balance as metrics for Prometheus, until Ctrl-C.
 
-    The balance and how long it lasts, and of each server, domain and unpaid invoice until when it is paid,
-    whether that is covered, and whether it has ended. The account of HOSTING_API_KEY at HOSTING_BASE_URL is
-    read when the metrics are, and not changed. If it cannot be read, the last values stay, with their age.
-    Exit codes: 0 after Ctrl-C, 1 where it cannot listen or has no usable key.
+    The balance and how long it lasts; for each server, domain and unpaid invoice its date, whether it is
+    covered, and whether it has ended. Each scrape reads the account of HOSTING_API_KEY at HOSTING_BASE_URL,
+    at most once per --interval, and changes nothing. If it cannot be read, the last values stay, with their
+    age. Exit codes: 0 after Ctrl-C, 1 if it cannot listen or has no usable key.
 
     Example: pulumi-hosting exporter --port 9973 --interval 600
     """
@@ -256,48 +254,48 @@ def exporter() -> None:
 @click.option(
     "--pipeline",
     type=click.Choice(["github", "gitlab"]),
-    help="Write the pipeline of this CI service too: review, merge and nightly check of what was written.",
+    help="Also write the pipeline for this CI service: review, merge and nightly check of the files.",
 )
 @click.option(
     "--form",
     type=click.Choice(["dynamic", "native", "ansible"]),
     default="dynamic",
     show_default=True,
-    help="dynamic: a Pulumi program in Python that needs no plugin; native: one for the native provider; "
-    "ansible: a playbook.",
+    help="dynamic: a Pulumi program in Python that needs no plugin; native: a program for the native "
+    "provider; ansible: a playbook.",
 )
 @reports("pulumi_hosting.reports.import_files:run")
 def import_account() -> None:
-    """Write everything that is on the account as a program or a playbook into DIR.
+    """Write everything on the account as a program or a playbook into DIR.
 
     Servers, domains, SSH keys, bought addresses, reverse DNS and webhook subscriptions of the account of
-    HOSTING_API_KEY and HOSTING_BASE_URL. The account is only read, and no file is overwritten. The first run
-    of what was written orders nothing and changes nothing but ownership tags; the second one does nothing.
-    With --account-file it is a file with which an emulator starts as a copy of the account, to try a plan on:
-    catalog, balance and invoices too, no secrets. A run that was stopped goes on where it was if it is
-    repeated within ten minutes.
-    Exit codes: 0 when everything is in the files, 1 when something was left out or could not be read, which
-    is listed, 2 when DIR has such files already.
+    HOSTING_API_KEY at HOSTING_BASE_URL. It only reads the account, and overwrites no file. The first run of
+    the program orders nothing and changes only ownership tags; the second changes nothing. --account-file
+    writes a file instead that starts an emulator as a copy of the account, to try a plan on: with catalog,
+    balance and invoices, without secrets. If the command is stopped, repeat it within ten minutes and it
+    continues.
+    Exit codes: 0 if everything is in the files, 1 if something was left out or could not be read (it is
+    listed), 2 if DIR already has such files.
 
     Example: pulumi-hosting import shop && cd shop && pulumi stack init prod && pulumi preview
     """
 
 
-@main.command(short_help="Say what a crashed run left unfinished, and what resolves it.")
+@main.command(short_help="Show what a crashed run left unfinished, and what resolves it.")
 @click.argument("export", metavar="EXPORT", type=_FILE_OR_INPUT)
 @reports("pulumi_hosting.reports.recovery:run")
 def recover() -> None:
-    """Say what a crashed run left unfinished in a stack, and the command that resolves each of it.
+    """Show what a crashed run left unfinished in a stack, with a command that resolves each item.
 
-    EXPORT is a file that `pulumi stack export` wrote; - is standard input. With HOSTING_API_KEY it says what
-    of it exists on the account. Nothing is changed. Exit codes: 0 when nothing is unfinished, 7 when
-    something is to be done, 2 for a file that is no export.
+    EXPORT is a file from `pulumi stack export`; - is standard input. With HOSTING_API_KEY it also says which
+    of it exists on the account. Nothing is changed. Exit codes: 0 if nothing is unfinished, 7 if there is
+    something to do, 2 if the file is not an export.
 
     Example: pulumi stack export | pulumi-hosting recover -
     """
 
 
-@main.command(short_help="Run a Pulumi program through its life against a fresh emulator.")
+@main.command(short_help="Play a Pulumi program's whole life against a fresh emulator.")
 @click.argument("directory", type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--engine",
@@ -309,41 +307,41 @@ def recover() -> None:
 @click.option(
     "--dialect",
     type=click.Choice(["spec", "live"]),
-    show_default="spec, or that of the profile",
+    show_default="spec, or the profile's",
     help="The emulator's dialect of the API.",
 )
 @click.option(
-    "--profile", type=_FILE, help="Rehearse on an emulator that behaves like this, of `certify --save`."
+    "--profile", type=_FILE, help="Make the emulator behave like this profile, from `certify --save`."
 )
 @_config_option()
 @click.option(
     "--install-pulumi", is_flag=True, help="Download Pulumi's CLI first (needs the internet), and use it."
 )
-@_written("--junit", "junit_file", help="Write each step as a test case, in JUnit's XML.")
+@_written("--junit", "junit_file", help="Write each step as a test case, as JUnit XML.")
 @click.option(
     "--days",
     type=click.IntRange(1, 1000),
-    help="In place of drift and repair, play so many days of paid time after the first up.",
+    help="Instead of drift and repair, play this many days of paid time after the first up.",
 )
-@click.option("--balance", metavar="AMOUNT", help="What the account holds at the start.")
+@click.option("--balance", metavar="AMOUNT", help="The account's balance at the start.")
 @json_option
 @markdown_option
 @works_in("pulumi_hosting.cli.rehearse:run", "pulumi", "emulator")
 def rehearse() -> None:
-    """Run the Pulumi program in DIRECTORY against a fresh emulator: preview, up, up again, drift and repair,
+    """Play the Pulumi program in DIRECTORY against a fresh emulator: preview, up, up again, drift and repair,
     destroy.
 
-    With --days DIRECTORY may be a playbook too: it runs once, and is checked on the days on which a check can
-    say something new. --config sets variables of it.
+    With --days, DIRECTORY may also be a playbook: it runs once, and is checked on the days on which a check
+    can find something new. --config sets its variables.
 
     It needs no key and no account. With --json and --markdown the steps are shown on standard error. Exit
-    codes: 0 when everything was as expected, 7 when something would be lost within --days, else 1.
+    codes: 0 if everything went as expected, 7 if something would be lost within --days, else 1.
 
     Example: pulumi-hosting rehearse examples/demo/program --days 400 --balance 50.00
     """
 
 
-@main.command(short_help="Name all mistakes of a Pulumi program at once, without an account.")
+@main.command(short_help="Find all mistakes of a Pulumi program at once, without an account.")
 @click.argument("directory", type=_DIRECTORY)
 @_config_option(callback=lambda context, option, given: key_values(given))
 @click.option(
@@ -354,16 +352,16 @@ def rehearse() -> None:
 )
 @reports("pulumi_hosting.reports.validate:run", "pulumi", "emulator", asks=False)
 def validate() -> None:
-    """Name all mistakes of the program in DIRECTORY at once, without an account and without a key.
+    """Find all mistakes of the program in DIRECTORY at once, without an account or a key.
 
-    One line for each: the line of the program, the resource, what is wrong and what to do. The program runs
-    once; nothing is sent. Lookups are answered as an emulator's fresh account answers them. What only the
-    account knows, such as stock and prices, is checked by the preview. Exit codes: 0 when nothing is wrong,
-    7 when something is, 1 when the program could not be run (a syntax error, a missing
-    module, sys.exit) and nothing else was found, 2 where there is no Pulumi project in these languages.
+    Prints one line for each: the line of the program, the resource, the mistake and what to do. The program
+    runs once; nothing is sent. Lookups get the answers of a fresh emulator. Stock, prices and whatever else
+    only the account knows are checked by the preview. Exit codes: 0 if nothing is wrong, 7 if something is, 1
+    if the program could not be run (a syntax error, a missing module, sys.exit) and nothing else was found, 2
+    if there is no Pulumi project in one of these languages.
 
-    A program in YAML, TypeScript or JavaScript is read, not run, for one mistake: deletedWith a server that
-    protect or retainOnDelete keeps. Pulumi itself checks the types of its arguments.
+    A program in YAML, TypeScript or JavaScript is read, not run, to find one mistake: deletedWith a server
+    that protect or retainOnDelete keeps. Pulumi itself checks the types of its arguments.
 
     Example: pulumi-hosting validate infra --config domain=example.com
     """
@@ -394,18 +392,18 @@ def _listening(command: Work) -> Work:
 @_listening
 @_written(
     "--state-file",
-    help="Keep events in this file, so that none is printed twice and none is lost between two runs. Without "
-    "it nothing is kept.",
+    help="Keep events in this file, so that none is printed twice or lost between two runs. By default "
+    "nothing is kept.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 @works_in("pulumi_hosting.cli.webhook:listen")
 def listen() -> None:
     """Print the events that the service delivers, until Ctrl-C.
 
-    The secret of the subscription is read from HOSTING_WEBHOOK_SECRET, several separated by commas. A
-    delivery without a valid signature is answered with 401 and not printed; standard error says so. The
-    service delivers to https only: put a proxy or a tunnel that terminates TLS in front. Exit codes: 0 after
-    Ctrl-C, 1 where it cannot listen, 2 without a usable secret.
+    The subscription's secret comes from HOSTING_WEBHOOK_SECRET; separate several with commas. Deliveries
+    with a bad signature get a 401 and are logged to standard error. The service delivers to https only: put a
+    proxy or a tunnel that terminates TLS in front. Exit codes: 0 after Ctrl-C, 1 if it cannot listen, 2
+    without a usable secret.
 
     Example: HOSTING_WEBHOOK_SECRET=whsec_… pulumi-hosting webhook listen --json
     """
@@ -413,28 +411,27 @@ def listen() -> None:
 
 @webhook.command()
 @_listening
-@click.option("--to", required=True, metavar="URL", help="Where each event is posted.")
+@click.option("--to", required=True, metavar="URL", help="The URL that receives each event.")
 @click.option(
     "--form",
     type=click.Choice(["cloudevents", "eda"]),
     default="cloudevents",
     show_default=True,
-    help="CloudEvents 1.0 in JSON, or the event as delivered, signed as an event stream of EDA verifies it.",
+    help="CloudEvents 1.0 in JSON, or the event as delivered, signed so that an EDA event stream accepts it.",
 )
 @_written(
     "--state-file",
-    help="Where events are kept until they were taken. Default: the shared store of HOSTING_STORE, without "
-    "one webhook-PORT.sqlite in the state directory.",
+    help="Keep events in this file until the receiver takes them. Default: the shared store of "
+    "HOSTING_STORE, or webhook-PORT.sqlite in the state directory if there is none.",
 )
 @works_in("pulumi_hosting.cli.webhook:relay")
 def relay() -> None:
-    """Pass the events that the service delivers on to another receiver, until Ctrl-C.
+    """Pass the service's events on to another receiver, until Ctrl-C.
 
-    Each is verified, kept, and posted at least once, in the order of arrival, until the receiver answers
-    2xx. With HOSTING_STORE the relays to one URL share a queue. The secret of the subscription is read from
-    HOSTING_WEBHOOK_SECRET. With HOSTING_RELAY_SECRET the body is signed in the header X-Hub-Signature-256;
-    the form eda needs it. Exit codes: 0 after Ctrl-C, 1 if it cannot listen, 2 without a usable secret, URL
-    or store.
+    Each event is verified, kept, and posted at least once, in the order of arrival, until the receiver
+    answers 2xx. With HOSTING_STORE, all relays to one URL share a queue. The subscription's secret comes from
+    HOSTING_WEBHOOK_SECRET. HOSTING_RELAY_SECRET signs the body in the header X-Hub-Signature-256; the form
+    eda needs it. Exit codes: 0 after Ctrl-C, 1 if it cannot listen, 2 without a usable secret, URL or store.
 
     Example: pulumi-hosting webhook relay --to https://eda.example.org/stream --form eda
     """
@@ -442,7 +439,7 @@ def relay() -> None:
 
 @main.group(cls=CommandGroup, short_help="Install Pulumi's plugin for programs in any language.")
 def plugin() -> None:
-    """Pulumi's plugin for programs in any language: make it known to Pulumi's CLI.
+    """Pulumi's plugin for programs in any language: register it with Pulumi's CLI.
 
     Example: pulumi-hosting plugin install
     """
@@ -454,12 +451,12 @@ def plugin() -> None:
     "--pulumi",
     type=click.Path(exists=True, dir_okay=False, executable=True),
     metavar="PATH",
-    help="Pulumi's CLI to install with. Default: the one on PATH; without one the plugin is "
-    "copied to Pulumi's folder.",
+    help="Install with this Pulumi CLI. Default: the one on PATH; if there is none, copy the plugin to "
+    "Pulumi's folder.",
 )
 @works_in("pulumi_hosting.cli.plugin:install")
 def install() -> None:
-    """Make pulumi-resource-hosting of this installation known to Pulumi's CLI.
+    """Register this installation's pulumi-resource-hosting with Pulumi's CLI.
 
     Example: pulumi-hosting plugin install --pulumi ~/.pulumi/bin/pulumi
     """
@@ -468,7 +465,7 @@ def install() -> None:
 @plugin.command()
 @works_in("pulumi_hosting.cli.plugin:uninstall")
 def uninstall() -> None:
-    """Remove what `install` installed.
+    """Remove the plugin that `install` registered.
 
     Example: pulumi-hosting plugin uninstall
     """
@@ -477,7 +474,7 @@ def uninstall() -> None:
 @plugin.command()
 @works_in("pulumi_hosting.cli.plugin:path")
 def path() -> None:
-    """Print the path of the plugin; exit code 1 when it is not installed.
+    """Print the path of the plugin; exit code 1 if it is not installed.
 
     Example: pulumi-hosting plugin path || pulumi-hosting plugin install
     """

@@ -46,21 +46,21 @@ def command(name: str, line: str, example: str) -> click.Command:
                 ["--password-file", "password_file"],
                 required=True,
                 type=click.Path(dir_okay=False),
-                help="A new file for the new password. It is shown nowhere else.",
+                help="A new file for the new password, which is shown nowhere else.",
             )
         )
     if one.charges:
         help = "Refuse to charge more than this (decimal, in the account's currency)."
         options.append(click.Option(["--max-charge", "max_charge"], metavar="AMOUNT", help=help))
     options += [
-        click.Option(["--preview-only"], is_flag=True, help="Say what would happen, and do nothing."),
+        click.Option(["--preview-only"], is_flag=True, help="Say what would happen, then stop."),
         click.Option(["--yes", "-y"], is_flag=True, help="Do not ask."),
         click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object."),
     ]
     scopes = ", ".join(one.scopes) or "none"
     help = (
-        f"{line}\n\nScopes of the key: {scopes}. Exit codes: 0 when it is done or there is nothing "
-        "to do, 1 when it failed or was refused, 2 for options that cannot be used."
+        f"{line}\n\nScopes of the key: {scopes}. Exit codes: 0 if it is done or there is nothing "
+        "to do, 1 if it failed or was refused, 2 for options that cannot be used."
         f"\n\nExample: pulumi-hosting action {name} {example}"
     )
     work = works_in("pulumi_hosting.cli.run_action:run")(run)
@@ -93,7 +93,7 @@ def run(
         # a charge of an interrupted run is reported by the second look, which then does nothing
         if not preview_only and (outcome.changed or outcome.fetches or action.charges):
             if outcome.changed and action.charges and outcome.cost is None and yes and not budget.limited:
-                raise CannotAnswer("its price is not known. Next: add --max-charge, or leave --yes out")
+                raise CannotAnswer("its price is not known. Next: add --max-charge, or leave out --yes")
             if outcome.changed and not yes:
                 _ask(action, outcome)
             agreed = _at_most(budget, outcome)
@@ -111,7 +111,7 @@ class _PasswordFile:
         try:
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
-            raise Unusable(f"{path} is there already. Next: give --password-file a new name") from None
+            raise Unusable(f"{path} already exists. Next: give --password-file a new name") from None
         except OSError as error:
             raise Unusable(f"{path} cannot be written: {error.strerror}. Next: give another one") from None
         self._is_kept = False
@@ -130,7 +130,7 @@ class _PasswordFile:
             os.fsync(self._file)
         except OSError as error:
             raise CannotAnswer(
-                f"the password was changed and {self.path} cannot be written: {error.strerror}. Next: make "
+                f"the password was changed, but {self.path} cannot be written: {error.strerror}. Next: make "
                 "room, and run again for another password"
             ) from None
         self._is_kept = True
@@ -164,7 +164,7 @@ def _ask(action: AnyAction, planned: ActionOutcome) -> None:
     for line in _lines(action, planned, is_done=False):
         click.echo(line, err=True)
     if not _is_terminal():
-        raise Unusable("nothing was done: standard input is no terminal to ask at. Next: add --yes")
+        raise Unusable("nothing was done: it must ask, and standard input is not a terminal. Next: add --yes")
     if not click.confirm("Do it?", err=True):
         raise click.Abort
 

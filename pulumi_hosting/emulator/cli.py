@@ -67,15 +67,15 @@ _SECONDS = click.FloatRange(min=0)
     multiple=True,
     callback=_names,
     metavar="NAME",
-    help="Answer calls of the control interface and of the console that are sent to this host name too; may "
-    "be repeated. Without it: names of this machine, and that of --host.",
+    help="Also serve the control interface and the console under this host name; may be repeated. By default "
+    "only under this machine's names and --host.",
 )
 @_option("--port", default=0, type=click.IntRange(0, 65535), help="Port to listen on; 0 picks a free one.")
 @click.option(
     "--dialect",
-    show_default="spec, or that of the state file",
+    show_default="spec, or the state file's",
     type=click.Choice(["spec", "live"]),
-    help="Answer as the API document says, or as a live deployment does.",
+    help="Answer as the API document says, or like live deployments.",
 )
 @click.option("--state", type=click.Path(dir_okay=False, path_type=Path), help="Keep all data in this file.")
 @_option("--seed", default=0, help="Makes keys, ids, passwords and secrets reproducible.")
@@ -83,20 +83,20 @@ _SECONDS = click.FloatRange(min=0)
     "--clock",
     default="real",
     type=click.Choice(["real", "manual"]),
-    help="manual: time moves only through the control interface.",
+    help="manual: only the control interface moves time.",
 )
 @click.option(
     "--now",
     callback=_moment,
     metavar="TIME",
     help="When the clock starts, such as 2027-01-31T08:00:00Z. With the same seed and a manual clock, the "
-    "same requests get the same bytes. A state file that exists keeps its own time.",
+    "same requests get the same bytes. An existing state file keeps its own time.",
 )
 @click.option(
     "--account",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Start with what this file lists: `pulumi-hosting import --account-file` writes one. Not read "
-    "if the state file exists.",
+    help="Start with the account in this file; `pulumi-hosting import --account-file` writes one. Ignored if "
+    "the state file exists.",
 )
 @_option("--provisioning-delay", default=0.0, type=_SECONDS, help="Seconds until a 202 order is finished.")
 @_option("--ip-delay", default=0.0, type=_SECONDS, help="Seconds until a bought address appears.")
@@ -118,7 +118,7 @@ _SECONDS = click.FloatRange(min=0)
 @click.option(
     "--profile",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Behave like the deployment from which `certify --save` wrote this file.",
+    help="Behave like the deployment for which `certify --save` wrote this file.",
 )
 @click.option(
     "--log",
@@ -128,8 +128,8 @@ _SECONDS = click.FloatRange(min=0)
 @click.option(
     "--export",
     is_flag=True,
-    help="Go on in the background, and print what sets HOSTING_API_KEY and HOSTING_BASE_URL in a shell. "
-    "`kill $HOSTING_EMULATOR_PID` ends it.",
+    help="Run in the background, and print shell commands that set HOSTING_API_KEY and HOSTING_BASE_URL. "
+    "Stop it with `kill $HOSTING_EMULATOR_PID`.",
 )
 @click.pass_context
 def emulator(
@@ -148,10 +148,10 @@ def emulator(
     export: bool,
     **options: Any,
 ) -> None:
-    """Serve the whole API and a control interface until it is stopped.
+    """Serve the whole API and a control interface until stopped.
 
-    It prints one line of JSON when it is ready: the base URL, the URL of the control interface, a live and a
-    test key, and its process. Exit codes: 0 when it is stopped by SIGINT or SIGTERM, 2 when it cannot begin.
+    When it is ready, it prints one line of JSON: the base URL, the URL of the control interface, a live and a
+    test key, and its process id. Exit codes: 0 after SIGINT or SIGTERM, 2 if it cannot start.
 
     Example: eval "$(pulumi-hosting emulator --export --state account.db)"; pulumi-hosting doctor
     """

@@ -55,4 +55,5 @@ def missing_scopes(
         return None
     missing = sorted({*resource.scopes[verb]} - {*request.client.key_owner.get().scopes, *spared})
     lacks = f"the API key lacks {', '.join(missing)}, needed to {verb} a {resource.title}"
-    return f"{lacks}. Next: give it that scope, or use another key" if missing else None
+    those = "that scope" if len(missing) == 1 else "these scopes"
+    return f"{lacks}. Next: give it {those}, or use another key" if missing else None

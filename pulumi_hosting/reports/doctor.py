@@ -132,7 +132,7 @@ def _base_url(found: Settings | exceptions.ConfigurationError) -> Check:
         text = f"{url} does not end in a version segment such as /v1"
         return warning(text, f"export {BASE_URL_VARIABLE}={url}/v1", base_url=url)
     if version[1] != "1":
-        text = f"{url} is version {version[1]} of the API, and this package knows version 1"
+        text = f"{url} is version {version[1]} of the API; this package speaks version 1"
         step = f"export {BASE_URL_VARIABLE}={url[: version.start()]}/v1"
         return warning(text, step, base_url=url)
     return ok(url, base_url=url)
@@ -172,7 +172,7 @@ def _service(
         yield Check.of_error(error, step, "service")
         return
     if health.status == "disabled":
-        text = "it answers, and its staff have switched the API off: account and contract were not read"
+        text = "it answers, but its staff have switched the API off: account and contract were not read"
         yield Check("problem", text, "wait, or contact the provider", name="service")
         yield _clock(client, now)
         return
@@ -198,12 +198,12 @@ def _clock(client: Client, now: Callable[[], datetime]) -> Check:
     skew = (now() - client.service_now()).total_seconds()
     ahead = round(skew)
     if abs(skew) <= CLOCK_WARNING:
-        return ok("that of this machine is accurate to a few seconds", seconds_ahead=ahead)
+        return ok("this machine's clock is accurate to a few seconds", seconds_ahead=ahead)
     if is_loopback(urlsplit(client.base_url).hostname or ""):  # one machine has one clock
         other = f"{abs(skew):.0f} s {'behind' if skew > 0 else 'ahead'}"
         return note(f"the service on this machine has a time of its own, {other}", seconds_ahead=ahead)
-    text = f"that of this machine is {abs(skew):.0f} s {'ahead' if skew > 0 else 'behind'}"
-    step = "set the clock of this machine (timedatectl set-ntp true)"
+    text = f"this machine's clock is {abs(skew):.0f} s {'ahead' if skew > 0 else 'behind'}"
+    step = "set this machine's clock (timedatectl set-ntp true)"
     if abs(skew) >= TOLERANCE_SECONDS:
         return problem(f"{text}: webhook deliveries are refused", step, seconds_ahead=ahead)
     return warning(text, step, seconds_ahead=ahead)
@@ -313,7 +313,7 @@ def _limits(me: m.Me) -> Check:
     expensive = me.key.rate_expensive_per_minute
     facts = {"limit": found.limit, "remaining": found.remaining, "expensive_limit": expensive}
     text = f"{found.remaining} of {found.limit} normal requests left in this minute"
-    told = "not told by the service" if expensive is None else f"{expensive} each minute"
+    told = "not named by the service" if expensive is None else f"{expensive} each minute"
     text += f"; expensive ones: {told}"
     if found.remaining * 10 <= found.limit:
         step = "wait a minute; stop what else uses this key, or give it a key of its own"
@@ -335,7 +335,7 @@ def _contract(client: Client) -> Check:
     added = [row for row in found if row.kind == "added" and not row.breaks]
     facts = {"differences": [asdict(row) for row in found]}
     if not found:
-        return ok(f"the API of the service matches this version ({len(BY_ID)} operations)", **facts)
+        return ok(f"the service's API matches this version ({len(BY_ID)} operations)", **facts)
     details = [f"{row} (calls can fail)" if row.breaks else str(row) for row in used]
     details += map(str, added[:_ADDITIONS_SHOWN])
     if len(added) > _ADDITIONS_SHOWN:
@@ -384,8 +384,8 @@ def scopes_check(held: Collection[str], *, is_test_key: bool) -> Check:
     operations = {row.id: [*row.scopes] for row in BY_ID.values() if not {*row.scopes} <= {*held}}
     facts = {"missing": missing, "operations": operations}
     if not missing:
-        return ok("the key has every scope that this package needs", **facts)
-    step = "give it those that are needed, in the control panel; for looking alone read scopes are enough"
+        return ok("the key has every scope this package needs", **facts)
+    step = "add the scopes you need in the control panel; to look only, the read scopes are enough"
     details = (*_resources(held), *_modules(held))
     return warning(f"the key lacks {', '.join(missing)}", step, details, **facts)
 

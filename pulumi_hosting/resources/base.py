@@ -95,12 +95,12 @@ def _id_text(value: object) -> object:
     # Ids are 64-bit; Pulumi's numbers are floats, so an id travels as text and a small number is accepted for
     # convenience.
     if isinstance(value, bool):
-        raise ValueError("must be an id")
+        raise ValueError("must be a positive integer")
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         value = int(value)
     number = id_number(value)
     if number is None:
-        raise ValueError("must be an id: a positive integer, as text or number")
+        raise ValueError("must be a positive integer")
     return str(number)
 
 

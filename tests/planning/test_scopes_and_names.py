@@ -42,7 +42,7 @@ def lacks(verb: str, *scopes: str, sandbox: Any = "listed", is_test_key: bool = 
 
 def test_the_scopes_that_a_key_lacks_are_named() -> None:
     assert lacks("create", "c") == (
-        "the API key lacks a, b, needed to create a gadget. Next: give it that scope, or use another key"
+        "the API key lacks a, b, needed to create a gadget. Next: give it these scopes, or use another key"
     )
     assert "lacks b, needed to create" in str(lacks("create", "a"))
     assert "lacks b, needed to update" in str(lacks("update", "a"))

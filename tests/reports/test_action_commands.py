@@ -40,7 +40,8 @@ def test_a_renewal_is_asked_for_and_paid_once(command: Command, owner: Owner) ->
     refused = command(*RENEW, end)
     assert refused.exit_code == 2
     assert "It would charge 5.00 EUR (server web, 1 month from " in refused.stderr
-    assert "nothing was done: standard input is no terminal to ask at. Next: add --yes" in refused.stderr
+    assert "nothing was done: it must ask, and standard input is not a terminal" in refused.stderr
+    assert "Next: add --yes" in refused.stderr
     shown = command(*RENEW, end, "--preview-only")
     assert (shown.exit_code, "would be done" in shown.stdout, shown.stdout.count("months: ")) == (0, True, 1)
     costly = command(*RENEW, end, "--yes", "--max-charge", "4.99")
@@ -138,7 +139,7 @@ def test_a_password_goes_to_a_new_private_file_only(command: Command, owner: Own
     assert password not in done.output
     assert file.stat().st_mode & 0o777 == 0o600
     again = command(*reset)
-    assert (again.exit_code, "is there already. Next: give --password-file" in again.stderr) == (2, True)
+    assert (again.exit_code, "already exists. Next: give --password-file" in again.stderr) == (2, True)
     assert file.read_text().strip() == password
     other = tmp_path / "other"
     missing = command("action", "server-password", "--name", "x", "--password-file", other, "--yes")
@@ -157,6 +158,6 @@ def test_the_other_actions(command: Command, owner: Owner) -> None:
     unknown = command("action", "server-restart", "--id", 999, "--yes")
     assert (unknown.exit_code, "there is no server with id 999" in unknown.stderr) == (1, True)
     wrong = command("action", "server-restart", "--id", "web", "--yes")
-    assert (wrong.exit_code, "id: must be an id" in wrong.stderr) == (2, True)
+    assert (wrong.exit_code, "id: must be a positive integer" in wrong.stderr) == (2, True)
     typo = CliRunner().invoke(main, ["action", "server-renw"])
     assert (typo.exit_code, "Did you mean 'server-renew'?" in typo.output) == (2, True)

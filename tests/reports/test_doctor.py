@@ -48,7 +48,7 @@ def test_everything_is_right(owner: Owner, command: Command) -> None:
         "paid time",
     ):
         assert found[name].startswith("ok "), found[name]
-    assert "the API of the service matches this version (62 operations)" in found["contract"]
+    assert "the service's API matches this version (62 operations)" in found["contract"]
     assert "1000.00 EUR" in found["balance"]
     assert owner.emulator.live_key not in shown.output
     assert owner.emulator.live_key[-4:] not in found["key"]
@@ -137,7 +137,7 @@ def test_a_base_url_without_v1_is_corrected(emulator: Running, command: Command)
 def test_another_version_of_the_api_is_named(emulator: Running, command: Command) -> None:
     origin = emulator.base_url.removesuffix("/v1")
     found = lines(command("doctor", HOSTING_BASE_URL=f"{origin}/v2").output)
-    assert "this package knows version 1" in found["base URL"]
+    assert "this package speaks version 1" in found["base URL"]
     assert found["service"].startswith("problem ")
 
 
@@ -273,7 +273,7 @@ def test_few_requests_are_left(owner: Owner, command: Command) -> None:
     key = owner.control("POST", "/keys", {"mode": "live", "rate_per_minute": 3})["key"]
     found = lines(command("doctor", key=key).output)
     assert "2 of 3 normal requests left" in found["limits"]
-    assert found["limits"].endswith("; expensive ones: not told by the service")
+    assert found["limits"].endswith("; expensive ones: not named by the service")
     made = {"mode": "live", "rate_expensive_per_minute": 7}
     other = lines(command("doctor", key=owner.control("POST", "/keys", made)["key"]).output)
     assert other["limits"].endswith("; expensive ones: 7 each minute")
@@ -293,9 +293,9 @@ def test_a_declared_mode_that_the_key_has_not(command: Command) -> None:
 @pytest.mark.parametrize(
     ("seconds", "status", "text"),
     [
-        (20, "ok", "that of this machine is accurate to a few seconds"),
-        (-100, "warning", "that of this machine is 100 s behind"),
-        (400, "problem", "that of this machine is 400 s ahead: webhook deliveries are refused"),
+        (20, "ok", "this machine's clock is accurate to a few seconds"),
+        (-100, "warning", "this machine's clock is 100 s behind"),
+        (400, "problem", "this machine's clock is 400 s ahead: webhook deliveries are refused"),
     ],
 )
 def test_a_wrong_clock(account: Account, seconds: int, status: str, text: str) -> None:

@@ -28,7 +28,7 @@ _DIFFERS = (
     (re.compile(r"\b[0-9a-f]{32}\b"), "<request>"),
     (re.compile(r"(?<=/servers/)(?!9007199254740991)\d{16}(?=/renew)"), "<no-server>"),
     (re.compile(r"(?<![\d.])\d+\.\d+\.\d+(?![\d.])"), "<version>"),
-    (re.compile(r"(?<=of this machine is )\d+(?= s )|(?<=\"seconds_ahead\": )-?\d+"), "<seconds>"),
+    (re.compile(r"(?<=this machine's clock is )\d+(?= s )|(?<=\"seconds_ahead\": )-?\d+"), "<seconds>"),
     (re.compile(r"(?<=a time of its own, )\d+(?= s )"), "<seconds>"),
     (re.compile(r"^\| Duration: .*\n", re.MULTILINE), ""),
     (re.compile(r"(?<=^\| localhost) +(?=: ok=)", re.MULTILINE), " "),

@@ -34,9 +34,9 @@ class OfflineGroup(CommandGroup):
 
 @click.group(cls=OfflineGroup, context_settings={"help_option_names": ["-h", "--help"]})
 def offline() -> None:
-    """Run a Pulumi program without Pulumi's CLI, for trying and testing.
+    """Run a Pulumi program without Pulumi's CLI, to try and test it.
 
-    Commands, options and exit codes are those of `pulumi`; docs/offline.md lists the differences.
+    Commands, options and exit codes are the same as Pulumi's; docs/offline.md lists the differences.
 
     State is saved in PULUMI_BACKEND_URL (file://DIR), else in .pulumi-offline beside Pulumi.yaml; secrets are
     encrypted with PULUMI_CONFIG_PASSPHRASE. Use `pulumi` for real stacks.
@@ -137,7 +137,7 @@ operation = combined(
     flag("--logtostderr", help="Let providers log to standard error."),
     click.option("-m", "--message", help="Accepted for compatibility."),
     click.option("--color", help="Accepted for compatibility: the display has no colors."),
-    flag("--show-sames", help="Accepted for compatibility: JSON has them always."),
+    flag("--show-sames", help="Accepted for compatibility: JSON always has them."),
     flag("--suppress-progress", help="Accepted for compatibility."),
     flag("--suppress-outputs", help="Accepted for compatibility."),
     works_in("pulumi_hosting.cli.offline.operations:run"),
@@ -211,7 +211,7 @@ def import_resource(
 @click.argument("stack_name", required=False)
 @yes_option
 def cancel(stack: "OfflineStack") -> None:
-    """Remove the lock that a killed operation left behind. An operation that still runs is not stopped.
+    """Remove the lock that a killed operation left behind. It does not stop a running operation.
 
     Example: pulumi-hosting offline cancel --stack dev
     """
@@ -336,7 +336,7 @@ def output(stack: "OfflineStack", as_json: bool, show_secrets: bool, output_name
 @stack.command()
 @with_stack
 @stack_argument
-@flag("-f", "--force", help="Remove it although it has resources; they stay as they are.")
+@flag("-f", "--force", help="Remove it even if it has resources; they stay as they are.")
 @yes_option
 def rm(stack: "OfflineStack", force: bool) -> None:
     """Remove an empty stack and its configuration.

@@ -28,7 +28,7 @@ with suppress(ImportError):  # the task then says what is missing, and where
     from pulumi_hosting.session.request import Request
 
 
-NO_ID = "must be an id: a positive integer"
+NO_ID = "must be a positive integer"
 
 
 class ResourceInfoModule(HostingModule):

@@ -268,7 +268,7 @@ class ServerIpModule(OfServerModule):
         if len(bought) < position - 1:
             first = len(bought) + 1
             raise InvalidInput(
-                {"position": f"the server has {len(bought)} bought addresses; number {first} comes first"},
+                {"position": f"the server has {len(bought)} bought addresses: declare {first} first"},
                 self.resource.title,
             )
         return bought[position - 1].id if len(bought) >= position else None

@@ -14,27 +14,27 @@ author:
   - The pulumi-hosting authors (@pulumi-hosting)
 description:
   - Writes a JSON report of what changed, or in check mode would change, and of what failed.
-  - In check mode the run exits with O(exit_code) when something would change and nothing failed.
-    Without this callback C(ansible-playbook) exits with 0 then. A run with failed or unreachable hosts keeps
-    its exit code, and so does every run without C(--check).
+  - In check mode the run exits with O(exit_code) if something would change and nothing failed.
+    C(ansible-playbook) alone would exit with 0. A run with failed or unreachable hosts keeps its exit code,
+    and so does every run without C(--check).
   - With C(--diff) the report contains the differences as the modules return them.
-    For a task with C(no_log) it contains only that it changed.
-  - A server or domain whose paid time is over is drift too, though no task changes it. Its C(changes) have
-    C(ended), the status that says so (V(suspended), V(expired) or V(pending_cancel)). With O(ends_within),
+    For a task with C(no_log) it says only that the task changed.
+  - A server or domain whose paid time is over is drift too, even if no task changes it. Its C(changes) have
+    C(ended), the status (V(suspended), V(expired) or V(pending_cancel)). With O(ends_within),
     one that ends within this time and is not paid for is drift as well, and C(ended) is C(ends) and the day.
   - Check mode compares what the playbook declares, not what else is on the account.
   - The report holds C(drift), C(check_mode), C(started_at) and C(finished_at) in UTC, C(versions),
     C(playbooks), C(totals), C(hosts) (the recap by host), C(changes) and C(failures). A change has C(host),
     C(play), C(task), C(module), C(path), C(item) in a loop, and C(diff); a failure has C(message),
-    C(ignored), C(unreachable), and C(failure) where a module of this collection tells more.
-  - C(objects) are the objects of the account that the playbook manages, by kind, id, name and mode, and
+    C(ignored), C(unreachable), and C(failure) if a module of this collection adds it.
+  - C(objects) lists the objects of the account that the playbook manages, by kind, id, name and mode, and
     whether a run renews them (C(is_kept_paid)). The command C(pulumi-hosting audit --results drift.json)
     lists what else is on the account. A task with C(no_log) adds none.
-  - C(priced) is what the tasks charged, or in check mode would charge, with what decides the price of each
+  - C(priced) has what the tasks charged, or in check mode would charge, and what decides the price of each
     object. The command C(pulumi-hosting cost drift.json) reads it.
 requirements:
   - Enable it, for example with C(ANSIBLE_CALLBACKS_ENABLED=hosting.cloud.drift).
-  - Put it last among the enabled callbacks. Those after it are not called at the end of the run.
+  - Put it last among the enabled callbacks. Later ones are not called at the end of the run.
 options:
   report:
     description:
@@ -48,7 +48,7 @@ options:
         key: report
   exit_code:
     description:
-      - The exit code of check mode that would change something, V(0) to V(255). V(0) keeps Ansible's.
+      - The exit code if check mode would change something, V(0) to V(255). V(0) keeps Ansible's.
     type: int
     default: 3
     env:
@@ -58,7 +58,7 @@ options:
         key: exit_code
   ends_within:
     description:
-      - Days, V(1), V(7), V(14) or V(30). What a task warns of counts as drift if it ends within this time.
+      - Days, V(1), V(7), V(14) or V(30). If a task warns of an end within this time, that counts as drift.
         Tasks begin to warn a third of the paid period before its end.
       - If not set, only what has ended is drift.
     type: str

@@ -15,14 +15,14 @@ name: servers
 short_description: Servers of a hosting account as an inventory
 version_added: 0.1.0
 description:
-  - Reads the servers of an account at a company that offers the Hosting Client API v1. Each becomes a host.
+  - Reads the servers of an account at a provider with the Hosting Client API v1. Each becomes a host.
   - The name of the inventory file must end in C(hosting.yml), C(hosting.yaml), C(hosting_cloud.yml) or
     C(hosting_cloud.yaml), for example C(production.hosting.yml).
   - "A host's variables are what M(hosting.cloud.server_info) returns for the server
     (RV(hosting.cloud.server_info#module:servers)), each with a prefix, for example C(hosting_status). Ids and
     amounts are strings. C(hosting_mode) is V(test) for a server that was simulated with a test key."
   - Cancelled and terminated servers are left out, unless O(api_filters) selects them by status.
-  - "A host has the name of its server. If several servers have it, or it has a meaning in Ansible, such as
+  - "A host gets the name of its server. If several servers have it, or it means something to Ansible, such as
     C(localhost), the host is called C(name-id). A name that is not valid in Ansible becomes C(server-id). A
     warning lists the renamed hosts."
 author:
@@ -38,11 +38,11 @@ notes:
     read once in O(cache_timeout) seconds. A cached inventory sends no request and does not need
     C(pulumi-hosting)."
   - "Each combination of file, key, O(base_url), O(api_filters) and O(addresses) has its own cache. All other
-    options are applied to what is cached."
-  - "When a source cannot be read, Ansible warns, continues without it, and tries its other inventory plugins
+    options are applied to the cached servers."
+  - "If a source cannot be read, Ansible warns, continues without it, and tries its other inventory plugins
     on the file. E(ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED) makes it an error. V(hosting.cloud.servers) in
     E(ANSIBLE_INVENTORY_ENABLED), before V(auto), keeps the messages short."
-  - "Values from the API are never evaluated as templates. They become an address to connect to only if they
+  - "Values from the API are never evaluated as templates, and become an address to connect to only if they
     are a valid one."
 options:
   plugin:
@@ -71,12 +71,12 @@ options:
   rate_limit_timeout:
     description:
       - Seconds that one request may wait for the rate limit of the API key, which all programs of a user on
-        one machine share. The source cannot be read if there is no room by then.
+        one machine share. If there is no room by then, the source cannot be read.
     type: float
     default: 600
   store:
     description:
-      - Where several machines share the rate limit, V(redis://…) or V(rediss://…). It may be a template.
+      - The store for a shared rate limit, V(redis://…) or V(rediss://…). It may be a template.
     type: str
     env:
       - name: HOSTING_STORE
@@ -95,8 +95,8 @@ options:
         type: str
   filters:
     description:
-      - An expression over a host's variables and extra variables, or a list of them. A host is kept when all
-        of them are true. A template with braces works too.
+      - An expression over a host's variables and extra variables, or a list of them. A host is kept if all
+        are true. A template with braces works too.
       - With O(strict) an expression that cannot be evaluated is an error. Without it, the host is left out
         with a warning.
     type: raw
@@ -106,8 +106,8 @@ options:
       - Read the addresses of the hosts with their reverse DNS into the variable C(hosting_addresses).
       - "This costs one request for each host. Some deployments allow 20 such requests a minute, so 100
         hosts take about five minutes there. Use it with O(cache)."
-      - "O(filters) are applied before, so that only the hosts that they keep cost a request. Those that read
-        C(hosting_addresses) or C(ansible_host), themselves or through an extra variable, are applied after."
+      - "O(filters) are applied first, so only the hosts that they keep cost a request. Filters that read
+        C(hosting_addresses) or C(ansible_host), directly or through an extra variable, are applied after."
       - "Each is a dictionary with C(id) (C(server id/address id)), C(address), C(version), C(primary),
         C(ptr), C(gateway), C(netmask), C(price_monthly) and C(added_at)."
     type: bool
@@ -116,8 +116,8 @@ options:
     description:
       - The value of C(ansible_host). The first kind of the list that the server has is used.
       - V(public_ipv4) is the primary address if that is an IPv4 address, else the first IPv4 address.
-        V(public_ipv6) is the same for IPv6. V(hostname) is the host name in the panel. It must be resolvable.
-        V(ipv4_dns_ptr) is the reverse DNS name of the V(public_ipv4) address. It needs O(addresses). V(none)
+        V(public_ipv6) is the same for IPv6. V(hostname) is the host name in the panel, which must resolve.
+        V(ipv4_dns_ptr) is the reverse DNS name of the V(public_ipv4) address, and needs O(addresses). V(none)
         sets nothing.
       - A server that has none of them becomes a host without C(ansible_host); C(-v) lists it.
     type: list
@@ -145,7 +145,7 @@ EXAMPLES = r"""
 # All servers. HOSTING_API_KEY and HOSTING_BASE_URL are set in the environment.
 plugin: hosting.cloud.servers
 ---
-# The key from a vault. Active servers, filtered by the API, and of these only those of one location.
+# The key from a vault. Only active servers (filtered by the API), in one location, with names such as web-1.
 plugin: hosting.cloud.servers
 base_url: https://api.example.com/v1
 api_key: "{{ vault_hosting_api_key }}"
@@ -171,7 +171,7 @@ keyed_groups:
 groups:
   webservers: hosting_name is match('web-')
   simulated: hosting_mode == 'test'
-# Your own names and variables, and IPv6 where a server has it.
+# Your own names and variables, and IPv6 for servers that have it.
 hostname: "{{ hosting_name }}.example.com"
 connect_with: [public_ipv6, public_ipv4]
 compose:

@@ -6,12 +6,12 @@
 DOCUMENTATION = r"""
 ---
 module: webhook
-short_description: Receive webhook events of a hosting company that offers the Hosting Client API v1
+short_description: Receive webhook events of a host that implements the Hosting Client API v1
 description:
-  - Listens for webhook deliveries, checks the signature and time of each over its raw body, and hands its
+  - Listens for webhook deliveries, checks the time of each and the signature of its raw body, and hands the
     event to the rules.
-  - Every event is written to O(state_file) before its delivery is acknowledged, and marked there once the
-    rules have it. An event that a crash or a restart left unmarked is handed over at the next start. A marked
+  - It writes every event to O(state_file) before it acknowledges the delivery, and marks it there once the
+    rules have it. If a crash or a restart left an event unmarked, the next start hands it over. A marked
     event is never handed over again, however often it is delivered.
   - Answers 200 for a new event and for a known one, 401 for a delivery that cannot be trusted, 404 for
     another path, 405 for another method, 413 for a body above 64 KB, and 503 when the event cannot be kept at
@@ -25,7 +25,7 @@ description:
     V(account_id), V(api_version), V(data.object), V(data.previous), V(resource)), and C(meta) with V(uuid)
     (the id of the event), V(endpoint), V(headers), V(received_at) and V(via) (V(delivery) or
     V(reconciliation)).
-  - Neither the service nor the source promises an order. Compare C(payload.created_at) where it matters.
+  - Neither the service nor the source guarantees an order. Compare C(payload.created_at) if it matters.
 version_added: 0.1.0
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
@@ -38,7 +38,7 @@ options:
     type: str
     default: 127.0.0.1
   port:
-    description: The port to listen on. V(0) takes a free one and logs it.
+    description: The port to listen on. V(0) picks a free one and logs it.
     type: int
     required: true
   path:
@@ -47,15 +47,15 @@ options:
     default: /
   secret:
     description:
-      - The subscription's C(whsec_…), or several while one replaces another. Use a variable of the rulebook,
-        not the text itself.
-      - Without O(secret) and O(secret_file) the environment variable E(HOSTING_WEBHOOK_SECRET) is read,
-        several separated by commas. Every playbook that the rules start sees the environment, and
+      - The subscription's C(whsec_…), or several during a rotation. Use a variable of the rulebook, not the
+        text itself.
+      - If neither O(secret) nor O(secret_file) is set, the environment variable E(HOSTING_WEBHOOK_SECRET) is
+        read; separate several with commas. Every playbook that the rules start sees the environment, and
         ansible-runner writes it into its artifacts. O(secret_file) keeps the secret out of both.
     type: list
     elements: str
   secret_file:
-    description: A file with one secret on each line, read at each delivery. A rotation needs no restart.
+    description: A file with one secret on each line, read at each delivery, so a rotation needs no restart.
     type: path
   tolerance:
     description: Seconds that the time of a delivery may be off. At most V(300), the window of the API.
@@ -63,10 +63,10 @@ options:
     default: 300
   state_file:
     description:
-      - Where events are kept (SQLite, readable by its owner only). One source at a time uses it.
-        Keep it on a disk that outlives the rulebook.
-      - Only the id of a marked event stays there, for 31 days after the event was last seen.
-      - Without it C(hosting/webhook-<port>.sqlite) in C($XDG_STATE_HOME), else in C(~/.local/state).
+      - The file that keeps events (SQLite, readable only by its owner). One source at a time uses it. Keep it
+        on a disk that outlives the rulebook.
+      - Of a marked event only the id stays there, for 31 days after the event was last seen.
+      - Default is C(hosting/webhook-<port>.sqlite) in C($XDG_STATE_HOME), else in C(~/.local/state).
     type: path
   certfile:
     description: A certificate chain in PEM form, to answer https.
@@ -76,30 +76,30 @@ options:
     type: path
   subscription:
     description:
-      - The id of the subscription. With it the source asks at its start for deliveries that never arrived,
-        and hands over their events.
+      - The id of the subscription. With it the source starts by asking for deliveries that never arrived, and
+        hands over their events.
       - Deliveries that no receiver accepted always count, accepted ones only if they are younger than
         O(state_file).
       - Costs one request, one for every 100 deliveries, and one for each missed event.
     type: int
   lookback:
-    description: Seconds. Older missed events are left. The service forgets them after 30 days.
+    description: Seconds. Older missed events are ignored. The service forgets them after 30 days.
     type: int
     default: 2592000
   api_key:
-    description: A live key with the scope C(webhooks:manage), for O(subscription); else E(HOSTING_API_KEY).
+    description: A live key with C(webhooks:manage), for O(subscription). Default is E(HOSTING_API_KEY).
     type: str
   base_url:
-    description: The address of the API for O(subscription), ending in C(/v1). Without it E(HOSTING_BASE_URL).
+    description: The address of the API for O(subscription), ending in C(/v1). Default is E(HOSTING_BASE_URL).
     type: str
   ca_file:
     description: Certificates to trust for O(base_url) instead of the usual ones, in PEM form.
     type: path
   feedback:
     description:
-      - Mark an event only when the rule engine confirms it, instead of when it is in the engine's queue.
-        An event that is never confirmed is handed over again at the next start.
-      - ansible-rulebook allows it with C(--persistence-id) only.
+      - Mark an event only when the rule engine confirms it, not when it is in the engine's queue. The next
+        start hands over every event that was never confirmed.
+      - ansible-rulebook allows this only with C(--persistence-id).
     type: bool
     default: false
 """

@@ -122,8 +122,8 @@ def _provider_docs(settings: Mapping[str, Setting]) -> str:
     for name, setting in settings.items():
         lines.append(f":param {snake(name)}: {setting.description}{' Always a secret.' * setting.secret}")
     return (
-        "An account, for ``opts=pulumi.ResourceOptions(provider=…)``; without one, the stack's configuration "
-        "says which is meant.\n\n" + "\n".join(lines)
+        "An account, for ``opts=pulumi.ResourceOptions(provider=…)``. Without one, resources use the account "
+        "of the stack's configuration.\n\n" + "\n".join(lines)
     )
 
 

@@ -110,7 +110,7 @@ class Action(ABC, Generic[I, R]):
     charges: ClassVar[bool] = False
     """Whether doing it is paid from the balance."""
     makes_password: ClassVar[bool] = False
-    """Whether the result has a new root password, which is shown this once."""
+    """Whether the result has a new root password, which is shown only once."""
     scopes: ClassVar[tuple[str, ...]]
     """Scopes that doing it needs."""
 
@@ -298,18 +298,18 @@ class OfOne(Inputs):
 class OfServer(OfOne):
     """Inputs of an action on a server."""
 
-    id: IdText | None = optional("Id of the server. Either id or name.")
+    id: IdText | None = optional("Id of the server. Give id or name.")
     name: Annotated[str, Field(min_length=1, max_length=255)] | None = optional(
-        "Name of the server, which must be the only one of that name. Either id or name."
+        "Name of the server; only one server may have it. Give id or name."
     )
 
 
 class OfDomain(OfOne):
     """Inputs of an action on a domain."""
 
-    id: IdText | None = optional("Id of the domain. Either id or name.")
+    id: IdText | None = optional("Id of the domain. Give id or name.")
     name: Annotated[str, Field(min_length=3, max_length=253)] | None = optional(
-        "Domain name, in Unicode or punycode. Either id or name."
+        "Domain name, in Unicode or punycode. Give id or name."
     )
 
 
@@ -317,9 +317,9 @@ class OfSubscription(OfOne):
     """Inputs of an action on a webhook subscription."""
 
     called = "url"
-    id: IdText | None = optional("Id of the webhook subscription. Either id or url.")
+    id: IdText | None = optional("Id of the webhook subscription. Give id or url.")
     url: Annotated[str, Field(min_length=1, max_length=2048)] | None = optional(
-        "URL that it delivers to, which must be the only one with that URL. Either id or url."
+        "URL of the subscription; only one may have it. Give id or url."
     )
 
 

@@ -20,20 +20,16 @@ from pulumi_hosting.session.text import as_text
 
 
 class ApiKeyRevokeInputs(Inputs):
-    key_id: IdText = Field(
-        description="Id of the API key to revoke, which must be the one that makes the call."
-    )
+    key_id: IdText = Field(description="Id of the API key to revoke: the key that makes the call.")
 
 
 class ApiKeyGone(Result):
     id: str = Field(description="Number of the key in the list of the account's keys; it is not the secret.")
     name: str | None = optional("What the owner called the key.")
-    mode: str | None = optional(
-        "live or test: the kind of the key. A test key is revoked as really as a live one."
-    )
+    mode: str | None = optional("live or test: the kind of the key. Test keys are really revoked too.")
     status: str = Field(description="active, or revoked.")
     scopes: list[str] = Field(default=[], description="What it was allowed to do.")
-    revoked_at: str | None = optional("When it was revoked (RFC 3339, UTC), where the answer says so.")
+    revoked_at: str | None = optional("When it was revoked (RFC 3339, UTC), if the answer says so.")
 
 
 class ApiKeyRevoke(Action[ApiKeyRevokeInputs, ApiKeyGone]):

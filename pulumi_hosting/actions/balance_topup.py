@@ -43,24 +43,24 @@ Money = Annotated[str, BeforeValidator(_money)]
 
 class BalanceTopupInputs(Inputs):
     amount: Money = Field(
-        description="What to top up by, in the account's currency, with two fraction digits; within its "
-        "bounds."
+        description="Amount of the top-up, in the account's currency, with two decimals; within the "
+        "provider's bounds."
     )
     gateway: str = Field(
-        min_length=1, max_length=64, description="Code of the payment gateway, one of those offered."
+        min_length=1, max_length=64, description="Code of one of the payment gateways on offer."
     )
     balance_below: Money = Field(
-        description="Only ask for it while the balance is below this amount (in the account's currency)."
+        description="Ask for a top-up only while the balance is below this amount (account's currency)."
     )
 
 
 class BalanceTopupAsked(Result):
     invoice_id: str | None = optional("Id of the unpaid top-up invoice; empty when none is needed.")
-    payment_url: str | None = optional("Where a person pays it; empty when none is needed, and in a dry run.")
+    payment_url: str | None = optional("Page to pay it on; empty when none is needed, and in a dry run.")
     gateway: str | None = optional("Code of the gateway that the payment page belongs to.")
-    amount: str | None = optional("What to top up by (decimal, in currency).")
+    amount: str | None = optional("Amount of the top-up (decimal, in currency).")
     currency: str | None = optional("ISO 4217 code of the currency of the amounts, such as EUR.")
-    balance: str | None = optional("The balance at present, without the top-up (decimal, in currency).")
+    balance: str | None = optional("Current balance, without the top-up (decimal, in currency).")
 
 
 class BalanceTopup(Action[BalanceTopupInputs, BalanceTopupAsked]):

@@ -39,7 +39,7 @@ class DomainRenewInputs(OfDomain):
         "the domain expires", "The years bought must reach it for certain, a year counting 365 days."
     )
     years: Annotated[WholeNumber, Field(le=MOST_YEARS)] | None = optional(
-        "Years to buy: 1 to 10. The fewest that reach until, when absent."
+        "Years to buy: 1 to 10. Default: the fewest that reach until."
     )
 
 

@@ -31,15 +31,15 @@ class InvoicePayInputs(Inputs):
 
 
 class InvoicePaid(Result):
-    id: str = Field(description="Number by which the invoice is read and paid.")
+    id: str = Field(description="Number used to read and pay the invoice.")
     status: str = Field(description="paid, or not_paid while it is only planned.")
     type: str = Field(description="What was bought: vds_renewal, domain_renewal and so on.")
-    amount: str = Field(description="Sum that leaves the balance (decimal, in currency).")
+    amount: str = Field(description="Amount taken from the balance (decimal, in currency).")
     currency: str = Field(description="ISO 4217 code of the currency of the amounts, such as EUR.")
-    description: str | None = optional("What the invoice is for, in words of the service.")
+    description: str | None = optional("What the invoice is for, in the service's words.")
     created_at: str | None = optional("When the invoice was made (RFC 3339, UTC).")
-    due_at: str | None = optional("Last moment to pay it (RFC 3339, UTC); empty where there is none.")
-    paid_at: str | None = optional("When the money left the balance (RFC 3339, UTC); empty while it has not.")
+    due_at: str | None = optional("Last moment to pay it (RFC 3339, UTC); empty if there is none.")
+    paid_at: str | None = optional("When the money left the balance (RFC 3339, UTC); empty until then.")
     server_ids: list[str] = Field(default=[], description="Ids of the servers that its lines pay for.")
     domain_ids: list[str] = Field(default=[], description="Ids of the domains that its lines pay for.")
     balance_after: str | None = optional("The balance after this payment; empty when nothing was done.")

@@ -15,16 +15,16 @@ from pulumi_hosting.session.request import Request
 class InvoicePaymentLinkInputs(Inputs):
     id: Annotated[IdText, Field(description="Id of the invoice.")]
     gateway: Annotated[str, Field(min_length=1, max_length=64)] | None = optional(
-        "Code of the payment gateway. The invoice's own one, when absent."
+        "Code of the payment gateway. Default: the invoice's own."
     )
 
 
 class InvoicePaymentLinkShown(Result):
-    invoice_id: str = Field(description="Number of the invoice that is paid on the page.")
+    invoice_id: str = Field(description="Number of the invoice to pay on the page.")
     status: str = Field(description="State of the invoice: not_paid, or paid when no link is needed.")
-    amount: str = Field(description="What is to be paid (decimal, in currency).")
+    amount: str = Field(description="Amount to pay (decimal, in currency).")
     currency: str = Field(description="ISO 4217 code of the currency of the amounts, such as EUR.")
-    payment_url: str | None = optional("Where a person pays it; empty when it is paid, and in a dry run.")
+    payment_url: str | None = optional("Page to pay it on; empty when it is paid, and in a dry run.")
     gateway: str | None = optional("Code of the gateway that the payment page belongs to.")
 
 

@@ -21,7 +21,7 @@ from pulumi_hosting.session.request import Request
 class ServerPasswordReset(Result):
     id: str = Field(description="Id of the server that has the new password.")
     name: str | None = optional("Host name of that server.")
-    password: Secret | None = optional("The new root password, shown this once.")
+    password: Secret | None = optional("The new root password, shown only once.")
 
 
 class ServerPassword(Action[OfServer, ServerPasswordReset]):

@@ -62,15 +62,15 @@ class ServerRestart(Action[OfServer, ServerState]):
 class ServerReinstallInputs(OfServer):
     erase: str = Field(
         min_length=1,
-        description="The id or the name of the server once more, to say that ALL DATA ON "
-        "ITS DISK is to be erased.",
+        description="Repeat the id or the name of the server, to confirm that ALL DATA ON "
+        "ITS DISK will be erased.",
     )
     os: m.OsSlug | None = optional(
-        "Image slug, from the catalog. When absent, the image that the API shows for the server."
+        "Image slug, from the catalog. Default: the image that the API shows for the server."
     )
     password: m.RootPassword | None = optional(
         "Root password: 8 to 64 characters of A-Z a-z 0-9 ! @ # $ % ^ & * - with a letter "
-        "and a digit. Generated and shown once when absent."
+        "and a digit. Generated and shown once if absent."
     )
     ssh_key_ids: Annotated[list[IdText], AfterValidator(sorted_ids)] | None = optional(
         "Ids of SSH keys to install; order does not matter."

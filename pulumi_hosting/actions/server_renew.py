@@ -31,10 +31,10 @@ class ServerRenewInputs(OfServer):
         "The period bought must reach it for certain, a month counting 30 days or less.",
     )
     months: Annotated[WholeNumber, AfterValidator(OneOf(m.MONTHS))] | None = optional(
-        "Months to buy, for a monthly server: 1, 3, 6 or 12. The fewest that reach until, when absent."
+        "Months to buy, for a monthly server: 1, 3, 6 or 12. Default: the fewest that reach until."
     )
     hours: Annotated[WholeNumber, Field(le=MOST_HOURS)] | None = optional(
-        "Hours to buy, for an hourly server: 1 to 720. The fewest that reach until, when absent."
+        "Hours to buy, for an hourly server: 1 to 720. Default: the fewest that reach until."
     )
 
     @model_validator(mode="after")

@@ -22,16 +22,15 @@ from pulumi_hosting.session.request import Request
 
 class WebhookRedeliverInputs(action.OfSubscription):
     delivery_id: IdText | None = optional(
-        "Id of the delivery to queue again, if it is dead. Every dead delivery of the subscription, when "
-        "absent."
+        "Id of the dead delivery to queue again. Default: every dead delivery of the subscription."
     )
 
 
 class WebhookRedelivered(action.Result):
-    id: str = Field(description="Id of the delivery that is made again.")
+    id: str = Field(description="Id of the delivery that is sent again.")
     event_id: str | None = optional("Id of the event, the same in every attempt.")
     event_type: str = Field(description="Type of the event, such as server.created.")
-    status: str | None = optional("pending, delivered or dead; empty where the API does not say.")
+    status: str | None = optional("pending, delivered or dead; empty if the API does not say.")
     attempts: int | None = optional("Attempts made so far.")
     last_status: int | None = optional("HTTP status of the receiver at the last attempt; empty if none came.")
     last_error: str | None = optional("What went wrong at the last attempt.")

@@ -33,23 +33,21 @@ STACK_SETTINGS: Mapping[str, Setting] = {
         "`live` or `test`: change nothing with an API key of the other mode.", hint="Literal['live', 'test']"
     ),
     "maxCharge": Setting(
-        "Order nothing that would make the charges of one run exceed this sum, a decimal in the account's "
-        "currency.",
+        "The most that one run may charge, a decimal in the account's currency.",
         hint="str | int | float",
     ),
     "budget": Setting(
-        "What a calendar month may cost, such as `100.00/month`: order nothing with which the debits of the "
-        "month (UTC, less refunds) would exceed it."
+        "The most that a calendar month (UTC) may cost, such as `100.00/month`. All debits of the month "
+        "count, less refunds."
     ),
-    "scope": Setting("A part of every identity: for stacks of one project and name that share an account."),
+    "scope": Setting("A part of every identity, for stacks of the same project and name on one account."),
     "strict": Setting(
-        "Refuse what is otherwise only warned of: a preview that cannot reach the API, a takeover without a "
-        "scope.",
+        "Turn two warnings into errors: a preview that cannot reach the API, and a takeover without a scope.",
         "boolean",
     ),
     "store": Setting(
-        "The store that several machines share, `redis://…` or `rediss://…`: rate limit, locks and notes. "
-        "Without it, those of this machine.",
+        "A store in which several machines share rate limit, locks and notes: `redis://…` or `rediss://…`. "
+        "By default each machine has its own.",
         secret=True,
     ),
     "rateLimitTimeout": Setting(

@@ -60,23 +60,21 @@ class DomainInputs(base.Inputs):
         "2 to 4 name servers (some deployments take exactly 2); order, case and a dot at the end do not "
         "matter."
     )
-    privacy: bool | None = m.optional(
-        "Whether the owner's data is hidden in WHOIS; where the zone allows it."
-    )
+    privacy: bool | None = m.optional("Whether the owner's data is hidden in WHOIS, if the zone allows it.")
     auto_renew: bool | None = m.optional(
-        "Whether the service renews the domain from the balance. Of a new domain the default is false."
+        "Whether the service renews the domain from the balance. The default for a new domain is false."
     )
     keep_paid: Annotated[base.LengthOfTime | None, base.POLICY] = m.optional(
-        "Renew the domain by a year, once in a run, where less than this is left of its paid time: days or "
-        "hours, such as 30d, less than a year. It is paid within the limit of the run. With auto_renew on "
-        "and covered by the balance, nothing is bought."
+        "Renew the domain by a year, once in a run, if less than this is left of its paid time: days or "
+        "hours, such as 30d, less than a year. The run's limit applies. Nothing is bought if auto_renew is "
+        "on and the balance covers it."
     )
     promo_code: Annotated[m.PromoCode | None, base.PRICES] = m.optional("Promo code. Used at creation only.")
     auth_code: Annotated[
         Annotated[Secret, Field(min_length=1, max_length=255), AfterValidator(_one_line)] | None,
         base.TRANSFERS,
     ] = m.optional(
-        "EPP code of the present registrar: the domain is transferred in, not registered. Used at "
+        "EPP code of the current registrar: transfers the domain in instead of registering it. Used at "
         "creation only."
     )
     adopt_id: Annotated[base.IdText | None, base.ADOPTS] = m.optional(
@@ -112,7 +110,7 @@ class DomainState(base.State):
     auto_renew: Annotated[bool | None, At()] = None
     registered_at: Annotated[str | None, At()] = None
     expires_at: Annotated[str | None, At()] = m.optional(
-        "Until when it is paid (RFC 3339, UTC). Without renewal it ends then."
+        "When its paid time ends (RFC 3339, UTC), and the domain with it unless it is renewed."
     )
     locked: Annotated[bool | None, At()] = None
     blocked: Annotated[bool | None, At()] = None

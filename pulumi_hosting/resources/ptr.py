@@ -32,11 +32,11 @@ def _plain_host(name: str) -> str:
 
 class PtrInputs(base.Inputs):
     server_id: Annotated[IdText, REPLACES] = Field(
-        description="Id of the server the address belongs to. A change makes another record."
+        description="Id of the server that the address belongs to. A change makes another record."
     )
     address: Annotated[Annotated[str, AfterValidator(address_list.plain_address)] | None, REPLACES] = (
         m.optional(
-            "An IPv4 or IPv6 address of the server; its primary one when absent. A change makes another "
+            "An IPv4 or IPv6 address of the server; by default the primary one. A change makes another "
             "record."
         )
     )

@@ -62,22 +62,22 @@ class ServerInputs(base.Inputs):
     )
     password: Annotated[m.RootPassword | None, base.Trait(rebuilds=True, write_only=True)] = m.optional(
         "Root password: 8 to 64 characters of A-Z a-z 0-9 ! @ # $ % ^ & * - with a letter and a digit. "
-        "Generated and shown once when absent. A change has an effect only with rebuild set to replace "
+        "Generated and shown once if absent. A change has an effect only with rebuild set to replace "
         "or reinstall."
     )
     rebuild: Annotated[Literal["replace", "reinstall", "forbid"] | None, base.POLICY] = m.optional(
         "What a change of os, ssh_key_ids or password does. replace: a new server is ordered and the old "
         "one deleted; reinstall: the same server, address and paid period, BUT ITS DISK IS ERASED; "
-        "forbid: the change is refused. Without it a change of os replaces, and changed keys and "
-        "passwords are for the next server: the present one keeps what it has."
+        "forbid: the change is refused. By default a change of os replaces the server, and changed keys "
+        "and passwords wait for the next server: the current one keeps its own."
     )
     promo_code: Annotated[m.PromoCode | None, base.PRICES] = m.optional("Promo code. Used at creation only.")
     custom_fields: Annotated[
         Annotated[dict[m.Line, m.Notes], Field(max_length=30)] | None, base.WHEN_CREATING
-    ] = m.optional("Answers to the provider's extra order questions, up to 30. Matter when ordering only.")
+    ] = m.optional("Answers to the provider's extra order questions, up to 30. Used at creation only.")
     auto_renew: bool | None = None
     keep_paid: Annotated[base.LengthOfTime | None, base.POLICY] = m.optional(
-        "Renew the server, once in a run, where less than this is left of its paid time: days or hours, such "
+        "Renew the server, once in a run, if less than this is left of its paid time: days or hours, such "
         "as 7d, less than one paid period. The shortest period that restores it is bought, within the limit "
         "of the run. With auto_renew on and covered by the balance, nothing is bought."
     )
@@ -87,7 +87,7 @@ class ServerInputs(base.Inputs):
     power: Annotated[
         Literal["running", "stopped"] | None,
         Drift(lambda value: "active" if value == "stopped" else "stopped", "status"),
-    ] = m.optional("running or stopped. Not managed when absent.")
+    ] = m.optional("running or stopped. Not managed if absent.")
     ready: Annotated[Literal["ssh"] | None, base.Trait(waits=True)] = m.optional(
         "ssh: wait until the server answers on SSH, as long as for the server itself, and record its host "
         "key as ssh_host_key. It costs nothing, at any time."
@@ -96,8 +96,8 @@ class ServerInputs(base.Inputs):
         base.OneOrSeveral[m.ShortLine] | None,
         base.Trait(policy=True, preferred=True, names="tariff_id", decides="price"),
     ] = m.optional(
-        "Name of the tariff, from the catalog, in place of tariff_id, or several in order of preference: if "
-        "one is out of stock or cannot be ordered, the next one is. Names are resolved when the server is "
+        "Name of the tariff, from the catalog, instead of tariff_id, or several in order of preference: if "
+        "one is out of stock or cannot be ordered, the next one is ordered. Names are resolved when the server is "
         "ordered; a later change of the catalog, and the order of the names, is no difference."
     )
     adopt_id: Annotated[base.IdText | None, base.ADOPTS] = m.optional(
@@ -192,9 +192,7 @@ class ServerState(base.State):
     )
     tariff: Annotated[str | None, At("tariff.name")] = m.optional("Name of the tariff that bills the server.")
     os: Annotated[str | None, At()] = m.optional("Slug of the installed image, such as debian-12.")
-    os_shown: str | None = m.optional(
-        "Image slug that the API goes on showing after a reinstallation, where it does not follow."
-    )
+    os_shown: str | None = m.optional("The old image slug, if the API still shows it after a reinstallation.")
     power: str | None = m.optional("running or stopped; empty while the service keeps it suspended.")
     ready: str | None = m.optional("ssh once the server has answered on SSH, where that was waited for.")
     ssh_host_key: str | None = m.optional(
@@ -217,11 +215,11 @@ class ServerState(base.State):
     created_at: Annotated[str | None, At()] = None
     invoice_id: str | None = m.optional("Invoice of the order; empty in the sandbox and for adopted servers.")
     charged: str | None = m.optional("What the order cost (decimal, in currency); empty for adopted servers.")
-    root_password: Secret | None = m.optional("Root password, where it was shown or declared.")
+    root_password: Secret | None = m.optional("Root password, if it was shown or declared.")
     # Sent, and never shown by the API: kept as declared.
     ssh_key_ids: list[str] | None = m.optional("Ids of the SSH keys installed, as declared.")
     ssh_key_fingerprints: list[str] | None = m.optional(
-        "Fingerprints of the SSH keys installed, in the SHA256 form, where all of them were known."
+        "Fingerprints of the SSH keys installed, in the SHA256 form, if all of them were known."
     )
     password: Secret | None = m.optional("Root password as declared.")
     ownership_tag: str | None = m.optional(

@@ -39,7 +39,7 @@ class ServerIpInputs(base.Inputs):
         "Take over this bought address of the server (its id, or the address itself) instead of buying one."
     )
     order_attempt: Annotated[base.WholeNumber | None, WHEN_CREATING] = m.optional(
-        "Buy although the server has up to this many addresses of unknown origin: they are another's."
+        "Buy even if the server has up to this many addresses of unknown origin. They stay untouched."
     )
 
 
@@ -61,7 +61,7 @@ class ServerIpState(base.State):
         "When the address was assigned to the server (RFC 3339, UTC); empty until then."
     )
     purchase_key: str | None = m.optional("Idempotency key of the purchase; it holds no secret.")
-    invoice_id: str | None = m.optional("Id of the purchase's invoice, where it is known.")
+    invoice_id: str | None = m.optional("Id of the purchase's invoice, if known.")
     present_before: list[str] | None = m.optional(
         "The server's addresses just before the purchase, while it is pending."
     )

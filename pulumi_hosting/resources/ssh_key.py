@@ -51,7 +51,7 @@ class SshKeyInputs(base.Inputs):
     )
     adopt_id: Annotated[IdText | None, ADOPTS] = m.optional(
         "Take over this key of the account, which must have the declared name and be the declared key. "
-        "Needed only where the account has several such keys."
+        "Needed only if the account has several such keys."
     )
 
 
@@ -60,13 +60,13 @@ class SshKeyState(base.State):
     id: Annotated[str, At()]
     name: Annotated[str, At()]
     public_key: Annotated[str, At()] = Field(
-        description="The public key line, as declared where the account holds the same key."
+        description="The public key line, as declared if the account holds the same key."
     )
     fingerprint: Annotated[str, At()]
     type: Annotated[str, At()]
     created_at: Annotated[str | None, At()] = None
     taken_over: bool | None = m.optional(
-        "With Pulumi: whether it was on the account already, so that destroy keeps it. Absent with Ansible."
+        "With Pulumi: whether it was already on the account, so that destroy keeps it. Absent with Ansible."
     )
 
 

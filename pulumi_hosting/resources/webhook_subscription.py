@@ -71,14 +71,15 @@ class WebhookSubscriptionInputs(base.Inputs):
     )
     active: bool = Field(
         default=True,
-        description="Whether it delivers; true (default) also enables it again when the service has "
+        description="Whether it delivers; true (default) also enables it again after the service "
         "disabled it.",
     )
     rotation: Annotated[str | None, Field(max_length=255), Trait(trigger=True)] = m.optional(
-        "Any text; when it is another than before, a new secret is made and the old one stops at once."
+        "Any text; if it differs from the last one, a new secret is made and the old one stops at once."
     )
     adopt_id: Annotated[IdText | None, ADOPTS] = m.optional(
-        "Take over this existing subscription instead of making one. Its secret stays unknown until rotation."
+        "Take over this existing subscription instead of creating one. Its secret stays unknown until it is "
+        "rotated."
     )
 
     @model_validator(mode="before")
@@ -99,9 +100,7 @@ class WebhookSubscriptionState(base.State):
         "Free text shown in the control panel, without the provider's tag."
     )
     active: Annotated[bool | None, At()] = None
-    secret: Secret | None = m.optional(
-        "Signs the deliveries. Empty where it was never shown to the provider."
-    )
+    secret: Secret | None = m.optional("Signs the deliveries. Empty if it was never shown to the provider.")
     disabled_reason: Annotated[str | None, At()] = None
     created_at: Annotated[str | None, At()] = None
     ownership_tag: str | None = m.optional(

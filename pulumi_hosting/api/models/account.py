@@ -28,7 +28,7 @@ class ApiKey(Response):
     applies.
     """
 
-    id: t.Id = Field(description="Number to read and revoke the API key by; it is not the secret.")
+    id: t.Id = Field(description="Number used to read and revoke the API key; it is not the secret.")
     name: str | None = t.optional("Name that the owner gave the key.")
     hint: str | None = t.optional("First and last letters of the key, to recognise it.")
     mode: Annotated[str, t.known("live", "test")] = Field(
@@ -70,19 +70,19 @@ class Me(Response):
     scopes: list[str] = Field(description="What the key may do, such as `servers:read`.")
     available_scopes: list[str] | None = t.optional("Every scope that a key of this account could be given.")
     sandbox_enabled: bool | None = t.optional("Whether test keys work on this account.")
-    api_version: str | None = t.optional("Version of the API that the request was answered by, `1`.")
+    api_version: str | None = t.optional("API version that answered the request, `1`.")
 
 
 class Group(Response):
     """A client group and its discount in percent."""
 
-    id: int | None = t.optional("Number by which the provider knows the customer group.")
+    id: int | None = t.optional("The provider's number for the customer group.")
     name: str | None = t.optional("What the provider calls the customer group.")
     discount_percent: t.Number | None = t.optional("Discount of the group on list prices, in percent.")
 
 
 class Account(Response):
-    id: t.Id = Field(description="Number by which the provider knows the account.")
+    id: t.Id = Field(description="The provider's number for the account.")
     login: str | None = t.optional("Name that the owner signs in with.")
     email: str | None = t.optional("Address that the provider writes to.")
     name: str | None = t.optional("Name of the owner.")
@@ -107,7 +107,7 @@ class Balance(Response):
         "Whether the balance does not cover the renewals due within 7 days."
     )
     auto_renew_total_monthly: t.Money | None = t.optional(
-        "What everything that renews automatically costs per month."
+        "Monthly cost of everything that renews automatically."
     )
 
 
@@ -127,9 +127,9 @@ class Transaction(Response):
     gateway: str | None = t.optional(
         "Code of the payment gateway that was used; `balance` for the balance itself."
     )
-    description: str | None = t.optional("What the movement was for, in words of the provider.")
+    description: str | None = t.optional("What the movement was for, in the provider's words.")
     invoice_id: int | None = t.optional(
-        "Number of the invoice that the money was for; null where there is none."
+        "Number of the invoice that the money was for; null if there is none."
     )
     created_at: t.Timestamp = Field(description="When the money moved.")
 
@@ -175,10 +175,10 @@ class TopupRequest(RequestModel, example={"amount": "50.00", "gateway": "card"})
 class TopupResult(Response):
     invoice_id: t.Id = Field(description="Number of the unpaid invoice that the top-up made.")
     payment_url: str = Field(
-        description="Page on which the top-up is paid; the balance changes once the gateway confirms."
+        description="Page to pay the top-up on; the balance changes once the gateway confirms."
     )
     gateway: str | None = t.optional("Code of the payment gateway that the page belongs to.")
-    amount: t.Money | None = t.optional("Sum to be paid; null where the service does not say.")
+    amount: t.Money | None = t.optional("Sum to be paid; null if the service does not say.")
     currency: str | None = None
 
 

@@ -14,7 +14,7 @@ class Ip(Response):
     one.
     """
 
-    id: t.Id = Field(description="Number by which the address is released and its reverse DNS is set.")
+    id: t.Id = Field(description="Number used to release the address and to set its reverse DNS.")
     address: str = Field(
         validation_alias=AliasChoices("address", "ip"), description="The address itself, IPv4 or IPv6."
     )
@@ -32,7 +32,7 @@ class Ip(Response):
 
     @property
     def ip_version(self) -> int:
-        """4 or 6, from the text where the answer does not say."""
+        """4 or 6, from the text if the answer does not say."""
         return self.version or (6 if ":" in self.address else 4)
 
 
@@ -46,7 +46,7 @@ class IpQuote(Response):
         description="What one more address costs now, up to `next_due_at`; a decimal text in `currency`."
     )
     currency: str | None = None
-    next_due_at: t.Timestamp | None = t.optional("When the server's next renewal is due; null where none is.")
+    next_due_at: t.Timestamp | None = t.optional("When the server's next renewal is due; null if none is.")
     extra_ips: int = Field(description="Number of additional addresses of the server.")
     max_extra_ips: int = Field(description="Largest number of additional addresses.")
     balance_sufficient: bool | None = t.optional("Whether the balance covers `prorated_now`.")
@@ -68,9 +68,7 @@ class IpAdded(Response):
     server nor success.
     """
 
-    success: bool | None = t.optional(
-        "Always true: the address is paid. Null where the service does not say."
-    )
+    success: bool | None = t.optional("Always true: the address is paid. Null if the service does not say.")
     server_id: int | None = t.optional("Number of the server that gets the address.")
     invoice_id: int | None = t.optional("Number of the invoice of the purchase, on older deployments only.")
     balance_after: t.Money | None = None

@@ -19,7 +19,7 @@ from pulumi_hosting.api.secrets import REVEALED
 _SHARED = {
     "currency": "ISO 4217 code of the currency of the amounts beside it, such as `EUR`.",
     "balance_after": "Balance of the account after the charge.",
-    "message": "Remark of the provider in words; null where there is none.",
+    "message": "Remark of the provider in words; null if there is none.",
 }
 """What fields of these names mean in every answer, unless they have a text of their own."""
 _WRITTEN = {Decimal: ("a decimal text", ", {} in `currency`"), AwareDatetime: ("RFC 3339", " ({}, UTC)")}

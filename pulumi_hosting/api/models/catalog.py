@@ -15,7 +15,7 @@ class Location(Response):
     country: str | None = t.optional("Country of the data centre, as two letters (ISO 3166).")
     city: str | None = t.optional("City of the data centre.")
     in_stock: bool | None = t.optional(
-        "Whether servers can be ordered there now; null where the service does not say."
+        "Whether servers can be ordered there now; null if the service does not say."
     )
 
 
@@ -26,7 +26,7 @@ class CatalogResources(Response):
     ram_mb: int | None = t.optional("Size of the memory in megabytes.")
     disk_gb: int | None = t.optional("Size of the disk in gigabytes.")
     bandwidth_tb: t.Number | None = t.optional(
-        "Traffic per month that the price includes, in terabytes; null where there is no limit."
+        "Traffic per month that the price includes, in terabytes; null if there is no limit."
     )
     port_mbps: int | None = t.optional("Speed of the network port in megabits a second.")
 
@@ -46,9 +46,7 @@ class Tariff(Response):
 
     id: t.Id = Field(description="Number that an order takes for this tariff.")
     name: str = Field(description="Name of the tariff, as the price list has it.")
-    description: str | None = t.optional(
-        "What the provider says about the tariff; null where it says nothing."
-    )
+    description: str | None = t.optional("What the provider says about the tariff; null if it says nothing.")
     location: Location | None = t.optional("Where servers of this tariff stand.")
     resources: CatalogResources | None = t.optional("What a server of this tariff has.")
     price_monthly: t.Money = Field(description="Price of a month with the discount of the caller's group.")
@@ -61,7 +59,7 @@ class Tariff(Response):
     periods: list[PeriodPrice] | None = t.optional("What longer periods cost.")
     hourly_available: bool | None = t.optional("Whether a server of this tariff can be paid by the hour.")
     in_stock: bool | None = t.optional(
-        "Whether a server can be ordered now; null where the service does not say."
+        "Whether a server can be ordered now; null if the service does not say."
     )
     non_refundable: bool | None = t.optional(
         "Whether nothing is paid back when a server of this tariff is deleted."
@@ -95,7 +93,7 @@ class Zone(Response):
     price_register: t.Money = Field(description="Price of the first year of a new domain.")
     price_renew: t.Money = Field(description="Price of each further year.")
     price_transfer: t.Money | None = t.optional(
-        "Price of a transfer to this provider; null where there is none."
+        "Price of a transfer to this provider; null if there is none."
     )
     currency: str | None = None
     min_years: int | None = t.optional("Fewest years that can be paid at once.")
@@ -141,10 +139,10 @@ class Quote(Response):
     discounts: list[Discount] | None = t.optional("What was taken off the price, one entry for each reason.")
     total: t.Money = Field(description="What the order would charge for the whole period.")
     currency: str
-    promo: Promo | None = t.optional("What became of the promo code, if one was asked about.")
+    promo: Promo | None = t.optional("Whether the promo code counted, if the query had one.")
     balance: t.Money | None = t.optional("Money on the account before the order.")
     balance_sufficient: bool = Field(description="Whether the balance covers the total.")
-    shortfall: t.Money | None = t.optional("What the balance lacks for the total; `0.00` where it suffices.")
+    shortfall: t.Money | None = t.optional("What the balance lacks for the total; `0.00` if it suffices.")
 
 
 class TariffListQuery(RequestModel):

@@ -15,7 +15,7 @@ class Domain(Response):
     dot.
     """
 
-    id: t.Id = Field(description="Number by which the domain is read, changed and renewed.")
+    id: t.Id = Field(description="Number used to read, change and renew the domain.")
     name: str = Field(description="Full domain name in punycode, such as `xn--mnster-3ya.example`.")
     tld: str | None = t.optional(
         "Ending of the name, such as `.com`; some deployments leave out the dot in front."
@@ -56,15 +56,11 @@ class Availability(Response):
     name: str | None = t.optional("The domain that was asked about.")
     available: bool = Field(description="Whether the domain can be registered now.")
     reason: Annotated[str, t.known("taken", "premium", "reserved", "invalid", "unsupported_tld")] | None = (
-        t.optional("Why the domain cannot be registered; null where it can.")
+        t.optional("Why the domain cannot be registered; null if it can.")
     )
     premium: bool | None = t.optional("Whether the registry charges a special price for the name.")
-    price_register: t.Money | None = t.optional(
-        "Price of its first year; null where it cannot be registered."
-    )
-    price_renew: t.Money | None = t.optional(
-        "Price of each further year; null where it cannot be registered."
-    )
+    price_register: t.Money | None = t.optional("Price of its first year; null if it cannot be registered.")
+    price_renew: t.Money | None = t.optional("Price of each further year; null if it cannot be registered.")
     currency: str | None = None
     min_years: int | None = t.optional("Fewest years that can be paid at once.")
 
@@ -114,7 +110,7 @@ class DomainOrderResult(_DomainOutcome):
         description="What the registration cost, discount included; a decimal text in `currency`."
     )
     discount: t.Money | None = t.optional("What the promo code took off.")
-    promo_code: str | None = t.optional("The promo code that counted; null where none did.")
+    promo_code: str | None = t.optional("The promo code that counted; null if none did.")
     currency: str | None = None
     flat_expires_at: t.Timestamp | None = Field(
         default=None,
@@ -224,13 +220,13 @@ class NameserversUpdate(RequestModel, example={"nameservers": ["ns1.example.net"
 
 
 class DomainTransfer(RequestModel, example={"name": "example.net", "auth_code": "Xk7-93ab"}):
-    """``auth_code`` is the EPP code of the present registrar. The other fields are accepted by some
+    """``auth_code`` is the EPP code of the current registrar. The other fields are accepted by some
     deployments only.
     """
 
     name: t.DomainName = Field(description="Full domain name, in Unicode or punycode.")
     auth_code: Annotated[Secret, Field(min_length=1, max_length=255)] = Field(
-        description="EPP code of the present registrar."
+        description="EPP code of the current registrar."
     )
     nameservers: Nameservers | None = t.optional(
         "2 to 4 different host names; some deployments take exactly 2."

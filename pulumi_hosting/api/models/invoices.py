@@ -28,20 +28,16 @@ InvoiceType = Literal[
 
 
 class InvoiceItem(Response):
-    description: str | None = t.optional("What the line is for, in words of the provider.")
+    description: str | None = t.optional("What the line is for, in the provider's words.")
     amount: t.Money = Field(description="Price of the line, a decimal text in the currency of the invoice.")
-    server_id: int | None = t.optional(
-        "Number of the server that the line pays for; null where it is for none."
-    )
-    domain_id: int | None = t.optional(
-        "Number of the domain that the line pays for; null where it is for none."
-    )
+    server_id: int | None = t.optional("Number of the server that the line pays for; null if it is for none.")
+    domain_id: int | None = t.optional("Number of the domain that the line pays for; null if it is for none.")
 
 
 class Invoice(Response):
     """``status`` and ``type`` may hold values of a live deployment beyond the document's."""
 
-    id: t.Id = Field(description="Number by which the invoice is read and paid.")
+    id: t.Id = Field(description="Number used to read and pay the invoice.")
     status: Annotated[str, t.known(*get_args(InvoiceStatus))] = Field(
         description="`not_paid`, `paid`, `cancelled` or `refunded`; on some deployments also `pending` "
         "while a gateway payment runs, and `failed` when the money arrived and the delivery failed."
@@ -49,15 +45,15 @@ class Invoice(Response):
     type: Annotated[str, t.known(*get_args(InvoiceType))] = Field(description="What was bought.")
     amount: t.Money = Field(description="Sum of the invoice.")
     currency: str
-    description: str | None = t.optional("What the invoice is for, in words of the provider.")
+    description: str | None = t.optional("What the invoice is for, in the provider's words.")
     gateway: str | None = t.optional(
         "Code of the payment gateway that was used; `balance` for the balance itself."
     )
     created_at: t.Timestamp | None = t.optional("When the invoice was made.")
-    due_at: t.Timestamp | None = t.optional("Last moment to pay it; null where there is none.")
+    due_at: t.Timestamp | None = t.optional("Last moment to pay it; null if there is none.")
     paid_at: t.Timestamp | None = t.optional("When it was paid; null while it is not.")
     cancelled_at: t.Timestamp | None = t.optional("When it was cancelled; null while it is not.")
-    items: list[InvoiceItem] | None = t.optional("What the invoice consists of.")
+    items: list[InvoiceItem] | None = t.optional("The lines of the invoice.")
     pdf_url: str | None = t.optional("Path in the API that answers the invoice as PDF.")
 
 
@@ -79,7 +75,7 @@ class PaymentLinkRequest(RequestModel, example={"gateway": "card"}):
 
 class PaymentLink(Response):
     invoice_id: int | None = t.optional("Number of the invoice that the page is for.")
-    payment_url: str = Field(description="Page on which the invoice is paid.")
+    payment_url: str = Field(description="Page to pay the invoice on.")
     gateway: str | None = t.optional("Code of the payment gateway that the page belongs to.")
 
 
@@ -90,7 +86,7 @@ class Order(Response):
     back, anything else is still under way.
     """
 
-    invoice_id: t.Id = Field(description="Number of the invoice of the order; the order is read by it.")
+    invoice_id: t.Id = Field(description="Number of the order's invoice, used to read the order.")
     status: Annotated[
         str, t.known("provisioning", "invoice_created", "processing", "active", "cancelled")
     ] = Field(
@@ -100,15 +96,13 @@ class Order(Response):
     )
     server_id: int | None = t.optional("Number of the server; null until it is created.")
     server_name: str | None = t.optional("Name that the server has or will have.")
-    tariff_id: int | None = t.optional(
-        "Number of the tariff that was ordered; null where it is not recorded."
-    )
+    tariff_id: int | None = t.optional("Number of the tariff that was ordered; null if it is not recorded.")
     tariff_name: str | None = t.optional("Name of the tariff that was ordered.")
     amount: t.Money | None = t.optional("What the order charged.")
     currency: str | None = None
     created_at: t.Timestamp | None = t.optional("When the order was placed.")
     updated_at: t.Timestamp | None = t.optional(
-        "When the state of the order last changed; null where nothing is recorded."
+        "When the state of the order last changed; null if nothing is recorded."
     )
     order_url: str | None = t.optional("Path in the API at which the state of the order can be read.")
     failure_reason: str | None = t.optional(

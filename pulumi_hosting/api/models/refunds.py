@@ -44,11 +44,11 @@ class RefundQuote(Response):
             ),
         ]
         | None
-    ) = t.optional("Why a deletion would credit nothing; null where it would.")
+    ) = t.optional("Why a deletion would credit nothing; null if it would.")
     days_left: t.Number | None = t.optional("Paid days that are not used yet, with fractions.")
     gross_amount: t.Money | None = t.optional("The credit before `referral_adjustment` is taken off.")
     referral_adjustment: t.Money | None = t.optional("Referral reward that the credit is lowered by.")
-    note: str | None = t.optional("Explanation of the provider in words; empty where there is none.")
+    note: str | None = t.optional("Explanation of the provider in words; empty if there is none.")
     breakdown: list[RefundItem] | None = t.optional("The credit by paid invoice; empty for hourly servers.")
     computed_at: t.Timestamp | None = t.optional("When the credit was computed.")
 

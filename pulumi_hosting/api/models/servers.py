@@ -22,10 +22,10 @@ class ServerResources(Response):
     vcpu: int | None = Field(
         default=None,
         validation_alias=AliasChoices("vcpu", "cpu_cores"),
-        description="Number of virtual processor cores; null where the panel does not say.",
+        description="Number of virtual processor cores; null if the panel does not say.",
     )
-    ram_mb: int | None = t.optional("Size of the memory in MiB; null where the panel does not say.")
-    disk_mb: int | None = t.optional("Size of the disk in MiB; null where `disk_gb` is given instead.")
+    ram_mb: int | None = t.optional("Size of the memory in MiB; null if the panel does not say.")
+    disk_mb: int | None = t.optional("Size of the disk in MiB; null if `disk_gb` is given instead.")
     disk_gb: int | None = t.optional("Size of the disk in GiB, on deployments that do not give `disk_mb`.")
 
 
@@ -60,9 +60,9 @@ class ServerBilling(Response):
         "decimal text in `currency`."
     )
     currency: str | None = None
-    next_due_at: t.Timestamp | None = t.optional("When the next renewal is due; null where none is.")
+    next_due_at: t.Timestamp | None = t.optional("When the next renewal is due; null if none is.")
     auto_renew: bool | None = t.optional("Whether the service renews the server from the balance.")
-    promo_code: str | None = t.optional("The promo code that the price includes; null where there is none.")
+    promo_code: str | None = t.optional("The promo code that the price includes; null if there is none.")
     extra_ips: int | None = t.optional("Number of additional addresses that are paid.")
 
 
@@ -76,9 +76,7 @@ class Server(Response):
         "sandbox."
     )
     name: str = Field(description="Name that the server was ordered with, or renamed to.")
-    hostname: str | None = t.optional(
-        "Host name that the panel keeps; equal to `name` where it keeps no other."
-    )
+    hostname: str | None = t.optional("Host name in the panel; equal to `name` if it has no other.")
     status: t.ServerStatusText = Field(
         description="`active`, `stopped` by the client, `suspended` for non-payment or by staff, "
         "`pending_cancel` until the paid period ends, `cancelled` when deleted, `terminated` after long "
@@ -86,7 +84,7 @@ class Server(Response):
     )
     tariff: TariffRef | None = t.optional("The tariff that bills the server, by its number and name.")
     location: t.NameText = t.optional(
-        "Name of the location where the server stands; null where it is not known."
+        "Name of the location where the server stands; null if it is not known."
     )
     os: t.NameText = t.optional(
         "Slug of the image that was ordered; some deployments do not change it after a reinstallation."
@@ -98,11 +96,9 @@ class Server(Response):
     )
     ips: list[str] | None = t.optional("Every address of the server, IPv4 and IPv6, without their ids.")
     resources: ServerResources | None = t.optional("Processors, memory and disk of the server.")
-    flags: ServerFlags | None = t.optional("What is special about the server, such as a lock by staff.")
-    billing: ServerBilling | None = t.optional(
-        "How the server is paid, and when and with what the next renewal comes."
-    )
-    notes: str | None = t.optional("Notes shown in the control panel; empty where there are none.")
+    flags: ServerFlags | None = t.optional("Special states of the server, such as a lock by staff.")
+    billing: ServerBilling | None = t.optional("How the server is paid; date and price of the next renewal.")
+    notes: str | None = t.optional("Notes shown in the control panel; empty if there are none.")
     created_at: t.Timestamp | None = t.optional("When the server was created; null for imported ones.")
 
     @property
@@ -135,11 +131,11 @@ class ServerLiveStatus(Response):
 
     server_id: int | None = t.optional("Number of the server that the panel measured.")
     power: Annotated[str, t.known("running", "stopped", "unknown")] = Field(
-        description="`running` or `stopped`; `unknown` where the panel cannot tell."
+        description="`running` or `stopped`; `unknown` if the panel cannot tell."
     )
     cpu_percent: t.Number | None = t.optional("Load of the processors, from 0 to 100.")
-    memory: Memory | None = t.optional("Use of the memory, where the server shows it.")
-    disk: Disk | None = t.optional("Use of the disk, where the server shows it.")
+    memory: Memory | None = t.optional("Use of the memory, if the server shows it.")
+    disk: Disk | None = t.optional("Use of the disk, if the server shows it.")
     uptime_seconds: int | None = t.optional("Seconds since the server was started.")
     checked_at: t.Timestamp | None = t.optional("When the panel was asked.")
 
@@ -149,7 +145,7 @@ class ServerDetail(Server):
 
     refund_quote: RefundQuote | None = t.optional("What a deletion would credit now.")
     live: ServerLiveStatus | None = t.optional(
-        "What the panel measures now, where it was asked for; null where the panel does not answer."
+        "What the panel measures now, if the request asked for it; null if the panel does not answer."
     )
 
 
@@ -160,7 +156,7 @@ class ServerCreated(Response):
 
     server: Server = Field(description="The server that was ordered.")
     root_password: t.ShownOnce = t.optional(
-        "Root password, shown this once; null where the order named one, and in a repeated answer."
+        "Root password, shown only once; null if the order named one, and in a repeated answer."
     )
     invoice_id: int | None = t.optional("Number of the paid invoice; null in the sandbox.")
     charged: t.Money = Field(description="What the order cost.")
@@ -190,21 +186,19 @@ class ActionResult(Response):
 
 
 class ReinstallResult(Response):
-    """``root_password`` is ``None`` or blank when the caller supplied one; otherwise shown this once."""
+    """``root_password`` is ``None`` or blank when the caller supplied one; otherwise shown only once."""
 
     server_id: t.Id = Field(description="Number of the server that is installed again.")
     status: Annotated[str, t.known("reinstalling")] | None = t.optional(
         "`reinstalling`: the disk is being overwritten."
     )
     os: str | None = t.optional("Slug of the image that is installed.")
-    root_password: t.ShownOnce = t.optional(
-        "Root password, shown this once; null where the request named one."
-    )
+    root_password: t.ShownOnce = t.optional("Root password, shown only once; null if the request named one.")
 
 
 class ResetPasswordResult(Response):
     server_id: int | None = t.optional("Number of the server that has the new password.")
-    password: t.NewSecret = Field(description="The new root password, shown this once.")
+    password: t.NewSecret = Field(description="The new root password, shown only once.")
 
 
 _EXCLUSIVE: tuple[dict[str, dict[str, str]], ...] = (
@@ -222,9 +216,9 @@ class ServerCreate(RequestModel, example={"tariff_id": 1, "os": "debian-12", "na
     printed: ClassVar = {"not": {"anyOf": [{"required": [*both], "properties": both} for both in _EXCLUSIVE]}}
     tariff_id: t.Id = Field(description="Id of the tariff.")
     os: t.OsSlug = Field(description="Slug of an image that the tariff allows.")
-    name: t.ServerName | None = t.optional("Host name: letters, digits and `. _ -`. Made up when absent.")
+    name: t.ServerName | None = t.optional("Host name: letters, digits and `. _ -`. Generated if absent.")
     password: t.RootPassword | None = t.optional(
-        "Root password, 8 to 64 characters with a letter and a digit. Generated and shown once when absent."
+        "Root password, 8 to 64 characters with a letter and a digit. Generated and shown once if absent."
     )
     months: t.Months | None = t.optional(
         "Months to pay: 1, 3, 6 or 12. Default: 1. Not together with `hours`."
@@ -287,7 +281,7 @@ class ReinstallRequest(RequestModel, example={"os": "debian-12"}):
 
     os: t.OsSlug = Field(description="Slug of an image that the tariff allows.")
     password: t.RootPassword | None = t.optional(
-        "Root password, 8 to 64 characters with a letter and a digit. Generated and shown once when absent."
+        "Root password, 8 to 64 characters with a letter and a digit. Generated and shown once if absent."
     )
     ssh_key_ids: list[t.Id] | None = t.optional("Ids of SSH keys of the account to install.")
 

@@ -33,13 +33,13 @@ class Subscription(Response):
     why.
     """
 
-    id: t.Id = Field(description="Number by which the subscription is changed, tested and deleted.")
+    id: t.Id = Field(description="Number used to change, test and delete the subscription.")
     url: str = Field(description="The https:// address that events are delivered to.")
     events: list[str] = Field(
         description="Event types that are delivered, such as `server.created`; `*` for all."
     )
     description: str | None = t.optional(
-        "What the owner wrote about the subscription; empty where there is nothing."
+        "What the owner wrote about the subscription; empty if there is nothing."
     )
     active: bool | None = t.optional(
         "Whether it delivers. The service sets it to false after 20 failures in a row."
@@ -52,23 +52,21 @@ class Subscription(Response):
         "Why the service stopped delivering, in words; null while it delivers."
     )
     last_delivery_at: t.Timestamp | None = t.optional("When an attempt was last made; null before the first.")
-    last_status: int | None = t.optional(
-        "HTTP status that the receiver answered last; null where no answer came."
-    )
+    last_status: int | None = t.optional("Last HTTP status from the receiver; null if no answer came.")
     created_at: t.Timestamp | None = t.optional("When the subscription was made.")
 
 
 class SubscriptionCreated(Subscription):
-    """``secret`` signs the deliveries and is shown this once (prefix ``whsec_``)."""
+    """``secret`` signs the deliveries and is shown only once (prefix ``whsec_``)."""
 
-    secret: t.NewSecret = Field(description="Secret that signs the deliveries, shown this once.")
+    secret: t.NewSecret = Field(description="Secret that signs the deliveries, shown only once.")
 
 
 class WebhookSecret(Response):
     """Answer of a rotation; the old secret stops at once."""
 
     id: int | None = t.optional("Number of the subscription whose secret is new.")
-    secret: t.NewSecret = Field(description="The new secret, shown this once; the old one stopped working.")
+    secret: t.NewSecret = Field(description="The new secret, shown only once; the old one stopped working.")
 
 
 class SubscriptionDeleted(Response):
@@ -77,7 +75,7 @@ class SubscriptionDeleted(Response):
 
 
 class EventDescriptor(Response):
-    type: t.EventType = Field(description="Value by which subscriptions and filters name this kind of event.")
+    type: t.EventType = Field(description="Value that subscriptions and filters use for such events.")
     description: str | None = t.optional("When the provider sends events of this type.")
 
 
@@ -114,7 +112,7 @@ class Delivery(Response):
     only where one is read.
     """
 
-    id: t.Id = Field(description="Number by which the delivery is read and asked for again.")
+    id: t.Id = Field(description="Number used to read the delivery and to queue it again.")
     subscription_id: int | None = t.optional("Number of the subscription that the event is delivered for.")
     event_id: str | None = t.optional(
         "Number of the event that is delivered; every delivery of one event has the same."
@@ -127,15 +125,15 @@ class Delivery(Response):
         description="`pending` while attempts remain, `delivered`, or `dead` after the last attempt.",
     )
     attempts: int | None = t.optional("Number of attempts so far.")
-    next_attempt_at: t.Timestamp | None = t.optional("When the next attempt is due; null where none follows.")
+    next_attempt_at: t.Timestamp | None = t.optional("When the next attempt is due; null if none follows.")
     delivered_at: t.Timestamp | None = t.optional("When the receiver accepted it; null while it has not.")
     dead: bool | None = t.optional("Whether every attempt failed, so that none follows.")
     last_status: int | None = t.optional(
-        "HTTP status that the receiver answered at the last attempt; null where no answer came."
+        "HTTP status of the receiver at the last attempt; null if no answer came."
     )
-    last_error: str | None = t.optional("Why the last attempt failed, in words; null where it did not.")
+    last_error: str | None = t.optional("Why the last attempt failed, in words; null if it did not.")
     last_response: str | None = t.optional(
-        "First 1000 bytes of what the receiver answered at the last attempt; null where nothing came."
+        "First 1000 bytes of what the receiver answered at the last attempt; null if nothing came."
     )
     created_at: t.Timestamp | None = t.optional("When the event was queued for this subscription.")
     payload: Event | None = t.optional("The event as it was sent; shown when a single delivery is read.")
@@ -158,11 +156,11 @@ class TestResult(Response):
     __test__ = False  # a model, though pytest would collect it by its name
 
     ok: bool = Field(description="Whether the receiver answered with a status from 200 to 299.")
-    status: int | None = t.optional("HTTP status that the receiver answered; null where no answer came.")
+    status: int | None = t.optional("HTTP status of the receiver; null if no answer came.")
     latency_ms: t.Number | None = t.optional("How long the receiver took, in milliseconds.")
-    detail: str | None = t.optional("What went wrong, in words; null where nothing did.")
+    detail: str | None = t.optional("What went wrong, in words; null if nothing did.")
     delivery: Delivery | None = t.optional(
-        "The ping as the list of deliveries shows it; null where the service does not keep it."
+        "The ping as the list of deliveries shows it; null if the service does not keep it."
     )
 
 
@@ -170,7 +168,7 @@ class Redelivery(Response):
     status: Annotated[str, t.known("queued")] | None = t.optional(
         "`queued` once the same bytes are to be sent again."
     )
-    delivery: Delivery | None = t.optional("The delivery that is made again.")
+    delivery: Delivery | None = t.optional("The delivery that is sent again.")
 
 
 def _check_events(value: list[str]) -> list[str]:
@@ -204,7 +202,7 @@ class SubscriptionCreate(
 ):
     url: WebhookUrl = Field(description="An https URL of a public host.")
     events: Events = Field(
-        description="Event types such as `server.created`; `*` for all, where the deployment knows it."
+        description="Event types such as `server.created`; `*` for all, if the deployment supports it."
     )
     description: Description | None = t.optional("Free text shown in the control panel.")
 
@@ -217,7 +215,7 @@ class SubscriptionUpdate(PatchModel, example={"active": True}):
     null_changes_nothing = True
     url: WebhookUrl | None = t.optional("An https URL of a public host.")
     events: Events | None = t.optional(
-        "Event types such as `server.created`; `*` for all, where the deployment knows it."
+        "Event types such as `server.created`; `*` for all, if the deployment supports it."
     )
     description: Description | None = t.optional("Free text shown in the control panel.")
     active: bool | None = t.optional("Whether events are delivered. True also resets the count of failures.")

@@ -187,7 +187,7 @@ class AsyncDomainsService(Service):
         ``InsufficientFunds``, ``UpstreamRejected``. (API document, "POST /domains/transfers")
 
         :param name: Full domain name, in Unicode or punycode.
-        :param auth_code: EPP code of the present registrar.
+        :param auth_code: EPP code of the current registrar.
         :param nameservers: 2 to 4 different host names; some deployments take exactly 2.
         :param privacy: Whether the owner's data is hidden in WHOIS.
         :param auto_renew: Whether the domain is renewed automatically.

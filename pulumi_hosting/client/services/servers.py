@@ -160,9 +160,9 @@ class ServersService(Service):
 
         :param tariff_id: Id of the tariff.
         :param os: Slug of an image that the tariff allows.
-        :param name: Host name: letters, digits and ``. _ -``. Made up when absent.
+        :param name: Host name: letters, digits and ``. _ -``. Generated if absent.
         :param password: Root password, 8 to 64 characters with a letter and a digit. Generated and shown once
-            when absent.
+            if absent.
         :param months: Months to pay: 1, 3, 6 or 12. Default: 1. Not together with ``hours``.
         :param hours: Hours to pay, 1 to 720, for hourly tariffs; some deployments accept 1 only. Not together
             with ``months``.
@@ -308,7 +308,7 @@ class ServersService(Service):
         :param server_id: Id of the server.
         :param os: Slug of an image that the tariff allows.
         :param password: Root password, 8 to 64 characters with a letter and a digit. Generated and shown once
-            when absent.
+            if absent.
         :param ssh_key_ids: Ids of SSH keys of the account to install.
         """
         password = hidden(password)

@@ -116,7 +116,7 @@ class WebhooksService(Service):
         /webhooks")
 
         :param url: An https URL of a public host.
-        :param events: Event types such as ``server.created``; ``*`` for all, where the deployment knows it.
+        :param events: Event types such as ``server.created``; ``*`` for all, if the deployment supports it.
         :param description: Free text shown in the control panel.
         """
         found: m.SubscriptionCreated = self._caller.call(
@@ -154,7 +154,7 @@ class WebhooksService(Service):
 
         :param webhook_id: Id of the webhook.
         :param url: An https URL of a public host.
-        :param events: Event types such as ``server.created``; ``*`` for all, where the deployment knows it.
+        :param events: Event types such as ``server.created``; ``*`` for all, if the deployment supports it.
         :param description: Free text shown in the control panel.
         :param active: Whether events are delivered. True also resets the count of failures.
         """

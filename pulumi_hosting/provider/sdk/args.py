@@ -37,37 +37,37 @@ class ServerArgs:
     """
     password: pulumi.Input[str | None] | None = field(default=None, repr=False)
     """Root password: 8 to 64 characters of A-Z a-z 0-9 ! @ # $ % ^ & * - with a letter and a digit. Generated
-    and shown once when absent. A change has an effect only with rebuild set to replace or reinstall.
+    and shown once if absent. A change has an effect only with rebuild set to replace or reinstall.
     """
     rebuild: pulumi.Input[Literal["replace", "reinstall", "forbid"] | None] | None = None
     """What a change of os, ssh_key_ids or password does. replace: a new server is ordered and the old one
     deleted; reinstall: the same server, address and paid period, BUT ITS DISK IS ERASED; forbid: the change
-    is refused. Without it a change of os replaces, and changed keys and passwords are for the next server:
-    the present one keeps what it has.
+    is refused. By default a change of os replaces the server, and changed keys and passwords wait for the
+    next server: the current one keeps its own.
     """
     promo_code: pulumi.Input[str | None] | None = None
     """Promo code. Used at creation only."""
     custom_fields: pulumi.Input[Mapping[str, pulumi.Input[str]] | None] | None = None
-    """Answers to the provider's extra order questions, up to 30. Matter when ordering only."""
+    """Answers to the provider's extra order questions, up to 30. Used at creation only."""
     auto_renew: pulumi.Input[bool | None] | None = None
     """Whether the service renews the server from the balance."""
     keep_paid: pulumi.Input[str | None] | None = None
-    """Renew the server, once in a run, where less than this is left of its paid time: days or hours, such as
-    7d, less than one paid period. The shortest period that restores it is bought, within the limit of the
-    run. With auto_renew on and covered by the balance, nothing is bought.
+    """Renew the server, once in a run, if less than this is left of its paid time: days or hours, such as 7d,
+    less than one paid period. The shortest period that restores it is bought, within the limit of the run.
+    With auto_renew on and covered by the balance, nothing is bought.
     """
     notes: pulumi.Input[str | None] | None = None
     """Free text shown in the control panel."""
     power: pulumi.Input[Literal["running", "stopped"] | None] | None = None
-    """running or stopped. Not managed when absent."""
+    """running or stopped. Not managed if absent."""
     ready: pulumi.Input[Literal["ssh"] | None] | None = None
     """ssh: wait until the server answers on SSH, as long as for the server itself, and record its host key as
     ssh_host_key. It costs nothing, at any time.
     """
     tariff: pulumi.Input[str | Sequence[pulumi.Input[str]] | None] | None = None
-    """Name of the tariff, from the catalog, in place of tariff_id, or several in order of preference: if one
-    is out of stock or cannot be ordered, the next one is. Names are resolved when the server is ordered; a
-    later change of the catalog, and the order of the names, is no difference.
+    """Name of the tariff, from the catalog, instead of tariff_id, or several in order of preference: if one
+    is out of stock or cannot be ordered, the next one is ordered. Names are resolved when the server is
+    ordered; a later change of the catalog, and the order of the names, is no difference.
     """
     adopt_id: pulumi.Input[str | None] | None = None
     """Take over this existing server instead of ordering one. Tariff and image must be the declared ones."""
@@ -92,18 +92,19 @@ class DomainArgs:
     """2 to 4 name servers (some deployments take exactly 2); order, case and a dot at the end do not matter.
     """
     privacy: pulumi.Input[bool | None] | None = None
-    """Whether the owner's data is hidden in WHOIS; where the zone allows it."""
+    """Whether the owner's data is hidden in WHOIS, if the zone allows it."""
     auto_renew: pulumi.Input[bool | None] | None = None
-    """Whether the service renews the domain from the balance. Of a new domain the default is false."""
+    """Whether the service renews the domain from the balance. The default for a new domain is false."""
     keep_paid: pulumi.Input[str | None] | None = None
-    """Renew the domain by a year, once in a run, where less than this is left of its paid time: days or
-    hours, such as 30d, less than a year. It is paid within the limit of the run. With auto_renew on and
-    covered by the balance, nothing is bought.
+    """Renew the domain by a year, once in a run, if less than this is left of its paid time: days or hours,
+    such as 30d, less than a year. The run's limit applies. Nothing is bought if auto_renew is on and the
+    balance covers it.
     """
     promo_code: pulumi.Input[str | None] | None = None
     """Promo code. Used at creation only."""
     auth_code: pulumi.Input[str | None] | None = field(default=None, repr=False)
-    """EPP code of the present registrar: the domain is transferred in, not registered. Used at creation only.
+    """EPP code of the current registrar: transfers the domain in instead of registering it. Used at creation
+    only.
     """
     adopt_id: pulumi.Input[str | None] | None = None
     """Take over this existing domain of the account, which must have the declared name, instead of ordering
@@ -127,7 +128,7 @@ class SshKeyArgs:
     """Name shown in the account. A change makes a new key. (Default: the resource's name.)"""
     adopt_id: pulumi.Input[str | None] | None = None
     """Take over this key of the account, which must have the declared name and be the declared key. Needed
-    only where the account has several such keys.
+    only if the account has several such keys.
     """
     wait_timeout: pulumi.Input[float | None] | None = None
     """Seconds to wait for what the service does later: more than 0, at most 86400; default 600."""
@@ -146,7 +147,7 @@ class ServerIpArgs:
     adopt_id: pulumi.Input[str | None] | None = None
     """Take over this bought address of the server (its id, or the address itself) instead of buying one."""
     order_attempt: pulumi.Input[int | None] | None = None
-    """Buy although the server has up to this many addresses of unknown origin: they are another's."""
+    """Buy even if the server has up to this many addresses of unknown origin. They stay untouched."""
     wait_timeout: pulumi.Input[float | None] | None = None
     """Seconds to wait for what the service does later: more than 0, at most 86400; default 600."""
 
@@ -160,9 +161,9 @@ class PtrArgs:
     domain: pulumi.Input[str]
     """Host name the address resolves to; case and a dot at the end do not matter."""
     server_id: pulumi.Input[str | None] | None = None
-    """Id of the server the address belongs to. A change makes another record."""
+    """Id of the server that the address belongs to. A change makes another record."""
     address: pulumi.Input[str | None] | None = None
-    """An IPv4 or IPv6 address of the server; its primary one when absent. A change makes another record."""
+    """An IPv4 or IPv6 address of the server; by default the primary one. A change makes another record."""
     wait_timeout: pulumi.Input[float | None] | None = None
     """Seconds to wait for what the service does later: more than 0, at most 86400; default 600."""
 
@@ -180,10 +181,12 @@ class WebhookSubscriptionArgs:
     description: pulumi.Input[str | None] | None = None
     """Free text shown in the control panel, up to 974 characters."""
     active: pulumi.Input[bool | None] | None = None
-    """Whether it delivers; true (default) also enables it again when the service has disabled it."""
+    """Whether it delivers; true (default) also enables it again after the service disabled it."""
     rotation: pulumi.Input[str | None] | None = None
-    """Any text; when it is another than before, a new secret is made and the old one stops at once."""
+    """Any text; if it differs from the last one, a new secret is made and the old one stops at once."""
     adopt_id: pulumi.Input[str | None] | None = None
-    """Take over this existing subscription instead of making one. Its secret stays unknown until rotation."""
+    """Take over this existing subscription instead of creating one. Its secret stays unknown until it is
+    rotated.
+    """
     wait_timeout: pulumi.Input[float | None] | None = None
     """Seconds to wait for what the service does later: more than 0, at most 86400; default 600."""

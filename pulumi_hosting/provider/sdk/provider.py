@@ -9,22 +9,21 @@ from pulumi_hosting.provider.resource_base import names_checked, registration_of
 
 
 class Provider(pulumi.ProviderResource):
-    """An account, for ``opts=pulumi.ResourceOptions(provider=…)``; without one, the stack's configuration
-    says which is meant.
+    """An account, for ``opts=pulumi.ResourceOptions(provider=…)``. Without one, resources use the account of
+    the stack's configuration.
 
     :param resource_name: Name in the stack.
     :param api_key: API key: ``vk_live_…``, or ``vk_test_…`` for simulated writes. Always a secret.
     :param base_url: Address of the API, https, ending in ``/v1``.
     :param mode: ``live`` or ``test``: change nothing with an API key of the other mode.
-    :param max_charge: Order nothing that would make the charges of one run exceed this sum, a decimal in the
-        account's currency.
-    :param budget: What a calendar month may cost, such as ``100.00/month``: order nothing with which the
-        debits of the month (UTC, less refunds) would exceed it.
-    :param scope: A part of every identity: for stacks of one project and name that share an account.
-    :param strict: Refuse what is otherwise only warned of: a preview that cannot reach the API, a takeover
-        without a scope.
-    :param store: The store that several machines share, ``redis://…`` or ``rediss://…``: rate limit, locks
-        and notes. Without it, those of this machine. Always a secret.
+    :param max_charge: The most that one run may charge, a decimal in the account's currency.
+    :param budget: The most that a calendar month (UTC) may cost, such as ``100.00/month``. All debits of the
+        month count, less refunds.
+    :param scope: A part of every identity, for stacks of the same project and name on one account.
+    :param strict: Turn two warnings into errors: a preview that cannot reach the API, and a takeover without
+        a scope.
+    :param store: A store in which several machines share rate limit, locks and notes: ``redis://…`` or
+        ``rediss://…``. By default each machine has its own. Always a secret.
     :param rate_limit_timeout: Seconds that a request may wait for the rate limit of the key. Default 600.
     """
 

@@ -49,7 +49,7 @@ class DomainDeclaration(Declaration):
     registered_at: pulumi.Output[str | None]
     """When it was registered or transferred here (RFC 3339, UTC); null until then."""
     expires_at: pulumi.Output[str | None]
-    """Until when it is paid (RFC 3339, UTC). Without renewal it ends then."""
+    """When its paid time ends (RFC 3339, UTC), and the domain with it unless it is renewed."""
     locked: pulumi.Output[bool | None]
     """Whether the registrar refuses to transfer it elsewhere; false until its first sync."""
     blocked: pulumi.Output[bool | None]
@@ -65,15 +65,15 @@ class DomainDeclaration(Declaration):
     years: pulumi.Output[int | None]
     """Years paid when registering: 1 to 10, within the zone's bounds. Used at creation only."""
     keep_paid: pulumi.Output[str | None]
-    """Renew the domain by a year, once in a run, where less than this is left of its paid time: days or
-    hours, such as 30d, less than a year. It is paid within the limit of the run. With auto_renew on and
-    covered by the balance, nothing is bought.
+    """Renew the domain by a year, once in a run, if less than this is left of its paid time: days or hours,
+    such as 30d, less than a year. The run's limit applies. Nothing is bought if auto_renew is on and the
+    balance covers it.
     """
     promo_code: pulumi.Output[str | None]
     """Promo code. Used at creation only."""
     auth_code: pulumi.Output[str | None]
-    """EPP code of the present registrar: the domain is transferred in, not registered. Used at creation only.
-    Always a secret.
+    """EPP code of the current registrar: transfers the domain in instead of registering it. Used at creation
+    only. Always a secret.
     """
     adopt_id: pulumi.Output[str | None]
     """Take over this existing domain of the account, which must have the declared name, instead of ordering
@@ -143,15 +143,15 @@ class DomainDeclaration(Declaration):
                 only.
             :param nameservers: 2 to 4 name servers (some deployments take exactly 2); order, case and a dot
                 at the end do not matter.
-            :param privacy: Whether the owner's data is hidden in WHOIS; where the zone allows it.
-            :param auto_renew: Whether the service renews the domain from the balance. Of a new domain the
-                default is false.
-            :param keep_paid: Renew the domain by a year, once in a run, where less than this is left of its
-                paid time: days or hours, such as 30d, less than a year. It is paid within the limit of the
-                run. With auto_renew on and covered by the balance, nothing is bought.
+            :param privacy: Whether the owner's data is hidden in WHOIS, if the zone allows it.
+            :param auto_renew: Whether the service renews the domain from the balance. The default for a new
+                domain is false.
+            :param keep_paid: Renew the domain by a year, once in a run, if less than this is left of its paid
+                time: days or hours, such as 30d, less than a year. The run's limit applies. Nothing is bought
+                if auto_renew is on and the balance covers it.
             :param promo_code: Promo code. Used at creation only.
-            :param auth_code: EPP code of the present registrar: the domain is transferred in, not registered.
-                Used at creation only.
+            :param auth_code: EPP code of the current registrar: transfers the domain in instead of
+                registering it. Used at creation only.
             :param adopt_id: Take over this existing domain of the account, which must have the declared name,
                 instead of ordering it.
             :param wait_timeout: Seconds to wait for what the service does later: more than 0, at most 86400;

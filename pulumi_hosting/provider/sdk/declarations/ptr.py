@@ -83,8 +83,8 @@ class PtrDeclaration(Declaration):
             :param opts: Pulumi's own options.
             :param server: The Server it belongs to, in place of server_id.
             :param domain: Host name the address resolves to; case and a dot at the end do not matter.
-            :param server_id: Id of the server the address belongs to. A change makes another record.
-            :param address: An IPv4 or IPv6 address of the server; its primary one when absent. A change makes
+            :param server_id: Id of the server that the address belongs to. A change makes another record.
+            :param address: An IPv4 or IPv6 address of the server; by default the primary one. A change makes
                 another record.
             :param wait_timeout: Seconds to wait for what the service does later: more than 0, at most 86400;
                 default 600.

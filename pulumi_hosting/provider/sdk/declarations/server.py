@@ -59,7 +59,7 @@ class ServerDeclaration(Declaration):
     os: pulumi.Output[str | None]
     """Slug of the installed image, such as debian-12."""
     os_shown: pulumi.Output[str | None]
-    """Image slug that the API goes on showing after a reinstallation, where it does not follow."""
+    """The old image slug, if the API still shows it after a reinstallation."""
     power: pulumi.Output[str | None]
     """running or stopped; empty while the service keeps it suspended."""
     ready: pulumi.Output[str | None]
@@ -81,7 +81,7 @@ class ServerDeclaration(Declaration):
     currency: pulumi.Output[str | None]
     """ISO 4217 code of the currency of the amounts beside it, such as ``EUR``."""
     next_due_at: pulumi.Output[str | None]
-    """When the next renewal is due (RFC 3339, UTC); null where none is."""
+    """When the next renewal is due (RFC 3339, UTC); null if none is."""
     created_at: pulumi.Output[str | None]
     """When the server was created (RFC 3339, UTC); null for imported ones."""
     invoice_id: pulumi.Output[str | None]
@@ -89,11 +89,11 @@ class ServerDeclaration(Declaration):
     charged: pulumi.Output[str | None]
     """What the order cost (decimal, in currency); empty for adopted servers."""
     root_password: pulumi.Output[str | None]
-    """Root password, where it was shown or declared. Always a secret."""
+    """Root password, if it was shown or declared. Always a secret."""
     ssh_key_ids: pulumi.Output[list[str] | None]
     """Ids of the SSH keys installed, as declared."""
     ssh_key_fingerprints: pulumi.Output[list[str] | None]
-    """Fingerprints of the SSH keys installed, in the SHA256 form, where all of them were known."""
+    """Fingerprints of the SSH keys installed, in the SHA256 form, if all of them were known."""
     password: pulumi.Output[str | None]
     """Root password as declared. Always a secret."""
     ownership_tag: pulumi.Output[str | None]
@@ -106,17 +106,17 @@ class ServerDeclaration(Declaration):
     rebuild: pulumi.Output[str | None]
     """What a change of os, ssh_key_ids or password does. replace: a new server is ordered and the old one
     deleted; reinstall: the same server, address and paid period, BUT ITS DISK IS ERASED; forbid: the change
-    is refused. Without it a change of os replaces, and changed keys and passwords are for the next server:
-    the present one keeps what it has.
+    is refused. By default a change of os replaces the server, and changed keys and passwords wait for the
+    next server: the current one keeps its own.
     """
     promo_code: pulumi.Output[str | None]
     """Promo code. Used at creation only."""
     custom_fields: pulumi.Output[dict[str, str] | None]
-    """Answers to the provider's extra order questions, up to 30. Matter when ordering only."""
+    """Answers to the provider's extra order questions, up to 30. Used at creation only."""
     keep_paid: pulumi.Output[str | None]
-    """Renew the server, once in a run, where less than this is left of its paid time: days or hours, such as
-    7d, less than one paid period. The shortest period that restores it is bought, within the limit of the
-    run. With auto_renew on and covered by the balance, nothing is bought.
+    """Renew the server, once in a run, if less than this is left of its paid time: days or hours, such as 7d,
+    less than one paid period. The shortest period that restores it is bought, within the limit of the run.
+    With auto_renew on and covered by the balance, nothing is bought.
     """
     adopt_id: pulumi.Output[str | None]
     """Take over this existing server instead of ordering one. Tariff and image must be the declared ones."""
@@ -212,28 +212,28 @@ class ServerDeclaration(Declaration):
             :param ssh_key_ids: Ids of SSH keys to install; order does not matter, and another id of the same
                 key is no change. A change has an effect only with rebuild set to replace or reinstall.
             :param password: Root password: 8 to 64 characters of A-Z a-z 0-9 ! @ # $ % ^ & * - with a letter
-                and a digit. Generated and shown once when absent. A change has an effect only with rebuild
-                set to replace or reinstall.
+                and a digit. Generated and shown once if absent. A change has an effect only with rebuild set
+                to replace or reinstall.
             :param rebuild: What a change of os, ssh_key_ids or password does. replace: a new server is
                 ordered and the old one deleted; reinstall: the same server, address and paid period, BUT ITS
-                DISK IS ERASED; forbid: the change is refused. Without it a change of os replaces, and changed
-                keys and passwords are for the next server: the present one keeps what it has.
+                DISK IS ERASED; forbid: the change is refused. By default a change of os replaces the server,
+                and changed keys and passwords wait for the next server: the current one keeps its own.
             :param promo_code: Promo code. Used at creation only.
-            :param custom_fields: Answers to the provider's extra order questions, up to 30. Matter when
-                ordering only.
+            :param custom_fields: Answers to the provider's extra order questions, up to 30. Used at creation
+                only.
             :param auto_renew: Whether the service renews the server from the balance.
-            :param keep_paid: Renew the server, once in a run, where less than this is left of its paid time:
+            :param keep_paid: Renew the server, once in a run, if less than this is left of its paid time:
                 days or hours, such as 7d, less than one paid period. The shortest period that restores it is
                 bought, within the limit of the run. With auto_renew on and covered by the balance, nothing is
                 bought.
             :param notes: Free text shown in the control panel.
-            :param power: running or stopped. Not managed when absent.
+            :param power: running or stopped. Not managed if absent.
             :param ready: ssh: wait until the server answers on SSH, as long as for the server itself, and
                 record its host key as ssh_host_key. It costs nothing, at any time.
-            :param tariff: Name of the tariff, from the catalog, in place of tariff_id, or several in order of
-                preference: if one is out of stock or cannot be ordered, the next one is. Names are resolved
-                when the server is ordered; a later change of the catalog, and the order of the names, is no
-                difference.
+            :param tariff: Name of the tariff, from the catalog, instead of tariff_id, or several in order of
+                preference: if one is out of stock or cannot be ordered, the next one is ordered. Names are
+                resolved when the server is ordered; a later change of the catalog, and the order of the
+                names, is no difference.
             :param adopt_id: Take over this existing server instead of ordering one. Tariff and image must be
                 the declared ones.
             :param order_attempt: Increment to force a new order after the provider refused to create a

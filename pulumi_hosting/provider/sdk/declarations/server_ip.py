@@ -45,13 +45,13 @@ class ServerIpDeclaration(Declaration):
     purchase_key: pulumi.Output[str | None]
     """Idempotency key of the purchase; it holds no secret."""
     invoice_id: pulumi.Output[str | None]
-    """Id of the purchase's invoice, where it is known."""
+    """Id of the purchase's invoice, if known."""
     present_before: pulumi.Output[list[str] | None]
     """The server's addresses just before the purchase, while it is pending."""
     adopt_id: pulumi.Output[str | None]
     """Take over this bought address of the server (its id, or the address itself) instead of buying one."""
     order_attempt: pulumi.Output[int | None]
-    """Buy although the server has up to this many addresses of unknown origin: they are another's."""
+    """Buy even if the server has up to this many addresses of unknown origin. They stay untouched."""
 
     if MYPY:
 
@@ -106,8 +106,8 @@ class ServerIpDeclaration(Declaration):
                 that server.
             :param adopt_id: Take over this bought address of the server (its id, or the address itself)
                 instead of buying one.
-            :param order_attempt: Buy although the server has up to this many addresses of unknown origin:
-                they are another's.
+            :param order_attempt: Buy even if the server has up to this many addresses of unknown origin. They
+                stay untouched.
             :param wait_timeout: Seconds to wait for what the service does later: more than 0, at most 86400;
                 default 600.
             """

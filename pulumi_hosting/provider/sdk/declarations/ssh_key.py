@@ -27,7 +27,7 @@ class SshKeyDeclaration(Declaration):
     name: pulumi.Output[str]
     """Name under which the account shows it."""
     public_key: pulumi.Output[str]
-    """The public key line, as declared where the account holds the same key."""
+    """The public key line, as declared if the account holds the same key."""
     fingerprint: pulumi.Output[str]
     """Fingerprint as ``ssh-keygen -l`` prints it: ``SHA256:…``."""
     type: pulumi.Output[str]
@@ -35,10 +35,10 @@ class SshKeyDeclaration(Declaration):
     created_at: pulumi.Output[str | None]
     """When it was added to the account (RFC 3339, UTC)."""
     taken_over: pulumi.Output[bool | None]
-    """With Pulumi: whether it was on the account already, so that destroy keeps it. Absent with Ansible."""
+    """With Pulumi: whether it was already on the account, so that destroy keeps it. Absent with Ansible."""
     adopt_id: pulumi.Output[str | None]
     """Take over this key of the account, which must have the declared name and be the declared key. Needed
-    only where the account has several such keys.
+    only if the account has several such keys.
     """
 
     if MYPY:
@@ -91,7 +91,7 @@ class SshKeyDeclaration(Declaration):
                 it. A change makes a new key.
             :param name: Name shown in the account. A change makes a new key. (Default: the resource's name.)
             :param adopt_id: Take over this key of the account, which must have the declared name and be the
-                declared key. Needed only where the account has several such keys.
+                declared key. Needed only if the account has several such keys.
             :param wait_timeout: Seconds to wait for what the service does later: more than 0, at most 86400;
                 default 600.
             """

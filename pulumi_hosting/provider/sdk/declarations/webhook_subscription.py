@@ -34,7 +34,7 @@ class WebhookSubscriptionDeclaration(Declaration):
     active: pulumi.Output[bool | None]
     """Whether it delivers. The service sets it to false after 20 failures in a row."""
     secret: pulumi.Output[str | None]
-    """Signs the deliveries. Empty where it was never shown to the provider. Always a secret."""
+    """Signs the deliveries. Empty if it was never shown to the provider. Always a secret."""
     disabled_reason: pulumi.Output[str | None]
     """Why the service stopped delivering, in words; null while it delivers."""
     created_at: pulumi.Output[str | None]
@@ -42,9 +42,11 @@ class WebhookSubscriptionDeclaration(Declaration):
     ownership_tag: pulumi.Output[str | None]
     """Tag behind the description on the account, as last written: tells whether a later run took it over."""
     rotation: pulumi.Output[str | None]
-    """Any text; when it is another than before, a new secret is made and the old one stops at once."""
+    """Any text; if it differs from the last one, a new secret is made and the old one stops at once."""
     adopt_id: pulumi.Output[str | None]
-    """Take over this existing subscription instead of making one. Its secret stays unknown until rotation."""
+    """Take over this existing subscription instead of creating one. Its secret stays unknown until it is
+    rotated.
+    """
 
     if MYPY:
 
@@ -104,12 +106,12 @@ class WebhookSubscriptionDeclaration(Declaration):
             :param url: https:// URL of a public host that deliveries go to.
             :param events: Event types such as server.created, or *; order does not matter.
             :param description: Free text shown in the control panel, up to 974 characters.
-            :param active: Whether it delivers; true (default) also enables it again when the service has
+            :param active: Whether it delivers; true (default) also enables it again after the service
                 disabled it.
-            :param rotation: Any text; when it is another than before, a new secret is made and the old one
+            :param rotation: Any text; if it differs from the last one, a new secret is made and the old one
                 stops at once.
-            :param adopt_id: Take over this existing subscription instead of making one. Its secret stays
-                unknown until rotation.
+            :param adopt_id: Take over this existing subscription instead of creating one. Its secret stays
+                unknown until it is rotated.
             :param wait_timeout: Seconds to wait for what the service does later: more than 0, at most 86400;
                 default 600.
             """

@@ -27,7 +27,7 @@ class ApiKeyInfo(OutputType):
     """
 
     id: str
-    """Number to read and revoke the API key by; it is not the secret."""
+    """Number used to read and revoke the API key; it is not the secret."""
     name: str | None
     """Name that the owner gave the key."""
     hint: str | None
@@ -77,7 +77,7 @@ class MeInfo(OutputType):
     sandbox_enabled: bool | None = pulumi.property("sandboxEnabled")
     """Whether test keys work on this account."""
     api_version: str | None = pulumi.property("apiVersion")
-    """Version of the API that the request was answered by, ``1``."""
+    """API version that answered the request, ``1``."""
 
 
 @pulumi.output_type
@@ -85,7 +85,7 @@ class GroupInfo(OutputType):
     """A client group and its discount in percent."""
 
     id: str | None
-    """Number by which the provider knows the customer group."""
+    """The provider's number for the customer group."""
     name: str | None
     """What the provider calls the customer group."""
     discount_percent: float | None = pulumi.property("discountPercent")
@@ -97,7 +97,7 @@ class AccountInfo(OutputType):
     """As the API's ``Account``."""
 
     id: str
-    """Number by which the provider knows the account."""
+    """The provider's number for the account."""
     login: str | None
     """Name that the owner signs in with."""
     email: str | None
@@ -135,7 +135,7 @@ class BalanceInfo(OutputType):
     low_balance: bool | None = pulumi.property("lowBalance")
     """Whether the balance does not cover the renewals due within 7 days."""
     auto_renew_total_monthly: str | None = pulumi.property("autoRenewTotalMonthly")
-    """What everything that renews automatically costs per month, a decimal text in ``currency``."""
+    """Monthly cost of everything that renews automatically, a decimal text in ``currency``."""
 
 
 @pulumi.output_type
@@ -157,9 +157,9 @@ class TransactionInfo(OutputType):
     gateway: str | None
     """Code of the payment gateway that was used; ``balance`` for the balance itself."""
     description: str | None
-    """What the movement was for, in words of the provider."""
+    """What the movement was for, in the provider's words."""
     invoice_id: str | None = pulumi.property("invoiceId")
-    """Number of the invoice that the money was for; null where there is none."""
+    """Number of the invoice that the money was for; null if there is none."""
     created_at: str = pulumi.property("createdAt")
     """When the money moved (RFC 3339, UTC)."""
 

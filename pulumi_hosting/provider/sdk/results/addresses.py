@@ -13,7 +13,7 @@ class IpInfo(OutputType):
     """
 
     id: str
-    """Number by which the address is released and its reverse DNS is set."""
+    """Number used to release the address and to set its reverse DNS."""
     address: str
     """The address itself, IPv4 or IPv6."""
     version: int | None
@@ -45,7 +45,7 @@ class IpQuoteInfo(OutputType):
     currency: str | None
     """ISO 4217 code of the currency of the amounts beside it, such as ``EUR``."""
     next_due_at: str | None = pulumi.property("nextDueAt")
-    """When the server's next renewal is due (RFC 3339, UTC); null where none is."""
+    """When the server's next renewal is due (RFC 3339, UTC); null if none is."""
     extra_ips: int = pulumi.property("extraIps")
     """Number of additional addresses of the server."""
     max_extra_ips: int = pulumi.property("maxExtraIps")

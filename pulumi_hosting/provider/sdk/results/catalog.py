@@ -21,7 +21,7 @@ class LocationInfo(OutputType):
     city: str | None
     """City of the data centre."""
     in_stock: bool | None = pulumi.property("inStock")
-    """Whether servers can be ordered there now; null where the service does not say."""
+    """Whether servers can be ordered there now; null if the service does not say."""
 
 
 @pulumi.output_type
@@ -35,7 +35,7 @@ class CatalogResourcesInfo(OutputType):
     disk_gb: int | None = pulumi.property("diskGb")
     """Size of the disk in gigabytes."""
     bandwidth_tb: float | None = pulumi.property("bandwidthTb")
-    """Traffic per month that the price includes, in terabytes; null where there is no limit."""
+    """Traffic per month that the price includes, in terabytes; null if there is no limit."""
     port_mbps: int | None = pulumi.property("portMbps")
     """Speed of the network port in megabits a second."""
 
@@ -63,7 +63,7 @@ class TariffInfo(OutputType):
     name: str
     """Name of the tariff, as the price list has it."""
     description: str | None
-    """What the provider says about the tariff; null where it says nothing."""
+    """What the provider says about the tariff; null if it says nothing."""
     location: LocationInfo | None
     """Where servers of this tariff stand."""
     resources: CatalogResourcesInfo | None
@@ -83,7 +83,7 @@ class TariffInfo(OutputType):
     hourly_available: bool | None = pulumi.property("hourlyAvailable")
     """Whether a server of this tariff can be paid by the hour."""
     in_stock: bool | None = pulumi.property("inStock")
-    """Whether a server can be ordered now; null where the service does not say."""
+    """Whether a server can be ordered now; null if the service does not say."""
     non_refundable: bool | None = pulumi.property("nonRefundable")
     """Whether nothing is paid back when a server of this tariff is deleted."""
     excluded_os: list[str] | None = pulumi.property("excludedOs")
@@ -123,7 +123,7 @@ class ZoneInfo(OutputType):
     price_renew: str = pulumi.property("priceRenew")
     """Price of each further year, a decimal text in ``currency``."""
     price_transfer: str | None = pulumi.property("priceTransfer")
-    """Price of a transfer to this provider, a decimal text in ``currency``; null where there is none."""
+    """Price of a transfer to this provider, a decimal text in ``currency``; null if there is none."""
     currency: str | None
     """ISO 4217 code of the currency of the amounts beside it, such as ``EUR``."""
     min_years: int | None = pulumi.property("minYears")
@@ -183,10 +183,10 @@ class QuoteInfo(OutputType):
     currency: str
     """ISO 4217 code of the currency of the amounts beside it, such as ``EUR``."""
     promo: PromoInfo | None
-    """What became of the promo code, if one was asked about."""
+    """Whether the promo code counted, if the query had one."""
     balance: str | None
     """Money on the account before the order, a decimal text in ``currency``."""
     balance_sufficient: bool = pulumi.property("balanceSufficient")
     """Whether the balance covers the total."""
     shortfall: str | None
-    """What the balance lacks for the total, a decimal text in ``currency``; ``0.00`` where it suffices."""
+    """What the balance lacks for the total, a decimal text in ``currency``; ``0.00`` if it suffices."""

@@ -17,15 +17,15 @@ class AvailabilityInfo(OutputType):
     available: bool
     """Whether the domain can be registered now."""
     reason: str | None
-    """Why the domain cannot be registered; null where it can. For example ``taken``, ``premium``,
-    ``reserved``, ``invalid`` or ``unsupported_tld``.
+    """Why the domain cannot be registered; null if it can. For example ``taken``, ``premium``, ``reserved``,
+    ``invalid`` or ``unsupported_tld``.
     """
     premium: bool | None
     """Whether the registry charges a special price for the name."""
     price_register: str | None = pulumi.property("priceRegister")
-    """Price of its first year, a decimal text in ``currency``; null where it cannot be registered."""
+    """Price of its first year, a decimal text in ``currency``; null if it cannot be registered."""
     price_renew: str | None = pulumi.property("priceRenew")
-    """Price of each further year, a decimal text in ``currency``; null where it cannot be registered."""
+    """Price of each further year, a decimal text in ``currency``; null if it cannot be registered."""
     currency: str | None
     """ISO 4217 code of the currency of the amounts beside it, such as ``EUR``."""
     min_years: int | None = pulumi.property("minYears")
@@ -39,7 +39,7 @@ class DomainInfo(OutputType):
     """
 
     id: str
-    """Number by which the domain is read, changed and renewed."""
+    """Number used to read, change and renew the domain."""
     name: str
     """Full domain name in punycode, such as ``xn--mnster-3ya.example``."""
     tld: str | None

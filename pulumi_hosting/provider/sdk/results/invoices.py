@@ -11,13 +11,13 @@ class InvoiceItemInfo(OutputType):
     """As the API's ``InvoiceItem``."""
 
     description: str | None
-    """What the line is for, in words of the provider."""
+    """What the line is for, in the provider's words."""
     amount: str
     """Price of the line, a decimal text in the currency of the invoice."""
     server_id: str | None = pulumi.property("serverId")
-    """Number of the server that the line pays for; null where it is for none."""
+    """Number of the server that the line pays for; null if it is for none."""
     domain_id: str | None = pulumi.property("domainId")
-    """Number of the domain that the line pays for; null where it is for none."""
+    """Number of the domain that the line pays for; null if it is for none."""
 
 
 @pulumi.output_type
@@ -25,7 +25,7 @@ class InvoiceInfo(OutputType):
     """``status`` and ``type`` may hold values of a live deployment beyond the document's."""
 
     id: str
-    """Number by which the invoice is read and paid."""
+    """Number used to read and pay the invoice."""
     status: str
     """``not_paid``, ``paid``, ``cancelled`` or ``refunded``; on some deployments also ``pending`` while a
     gateway payment runs, and ``failed`` when the money arrived and the delivery failed.
@@ -40,19 +40,19 @@ class InvoiceInfo(OutputType):
     currency: str
     """ISO 4217 code of the currency of the amounts beside it, such as ``EUR``."""
     description: str | None
-    """What the invoice is for, in words of the provider."""
+    """What the invoice is for, in the provider's words."""
     gateway: str | None
     """Code of the payment gateway that was used; ``balance`` for the balance itself."""
     created_at: str | None = pulumi.property("createdAt")
     """When the invoice was made (RFC 3339, UTC)."""
     due_at: str | None = pulumi.property("dueAt")
-    """Last moment to pay it (RFC 3339, UTC); null where there is none."""
+    """Last moment to pay it (RFC 3339, UTC); null if there is none."""
     paid_at: str | None = pulumi.property("paidAt")
     """When it was paid (RFC 3339, UTC); null while it is not."""
     cancelled_at: str | None = pulumi.property("cancelledAt")
     """When it was cancelled (RFC 3339, UTC); null while it is not."""
     items: list[InvoiceItemInfo] | None
-    """What the invoice consists of."""
+    """The lines of the invoice."""
     pdf_url: str | None = pulumi.property("pdfUrl")
     """Path in the API that answers the invoice as PDF."""
 
@@ -66,7 +66,7 @@ class OrderInfo(OutputType):
     """
 
     invoice_id: str = pulumi.property("invoiceId")
-    """Number of the invoice of the order; the order is read by it."""
+    """Number of the order's invoice, used to read the order."""
     status: str
     """``provisioning`` while the paid server is built, ``invoice_created`` while a gateway payment is due,
     ``processing`` until the server shows, ``active`` when it is there, ``cancelled`` with the money returned.
@@ -76,7 +76,7 @@ class OrderInfo(OutputType):
     server_name: str | None = pulumi.property("serverName")
     """Name that the server has or will have."""
     tariff_id: int | None = pulumi.property("tariffId")
-    """Number of the tariff that was ordered; null where it is not recorded."""
+    """Number of the tariff that was ordered; null if it is not recorded."""
     tariff_name: str | None = pulumi.property("tariffName")
     """Name of the tariff that was ordered."""
     amount: str | None
@@ -86,7 +86,7 @@ class OrderInfo(OutputType):
     created_at: str | None = pulumi.property("createdAt")
     """When the order was placed (RFC 3339, UTC)."""
     updated_at: str | None = pulumi.property("updatedAt")
-    """When the state of the order last changed (RFC 3339, UTC); null where nothing is recorded."""
+    """When the state of the order last changed (RFC 3339, UTC); null if nothing is recorded."""
     order_url: str | None = pulumi.property("orderUrl")
     """Path in the API at which the state of the order can be read."""
     failure_reason: str | None = pulumi.property("failureReason")

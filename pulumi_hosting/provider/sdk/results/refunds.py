@@ -39,7 +39,7 @@ class RefundQuoteInfo(OutputType):
     refundable: bool
     """Whether a deletion would credit anything."""
     excluded_reason: str | None = pulumi.property("excludedReason")
-    """Why a deletion would credit nothing; null where it would. For example ``promo_tariff``, ``blocked``,
+    """Why a deletion would credit nothing; null if it would. For example ``promo_tariff``, ``blocked``,
     ``unpaid``, ``no_payment_record``, ``service_state``, ``hourly``, ``consumed``, ``currency_mismatch`` or
     ``unavailable``.
     """
@@ -50,7 +50,7 @@ class RefundQuoteInfo(OutputType):
     referral_adjustment: str | None = pulumi.property("referralAdjustment")
     """Referral reward that the credit is lowered by, a decimal text in ``currency``."""
     note: str | None
-    """Explanation of the provider in words; empty where there is none."""
+    """Explanation of the provider in words; empty if there is none."""
     breakdown: list[RefundItemInfo] | None
     """The credit by paid invoice; empty for hourly servers."""
     computed_at: str | None = pulumi.property("computedAt")

@@ -22,11 +22,11 @@ class ServerResourcesInfo(OutputType):
     """``disk_mb`` is MiB; some deployments send ``disk_gb`` instead."""
 
     vcpu: int | None
-    """Number of virtual processor cores; null where the panel does not say."""
+    """Number of virtual processor cores; null if the panel does not say."""
     ram_mb: int | None = pulumi.property("ramMb")
-    """Size of the memory in MiB; null where the panel does not say."""
+    """Size of the memory in MiB; null if the panel does not say."""
     disk_mb: int | None = pulumi.property("diskMb")
-    """Size of the disk in MiB; null where ``disk_gb`` is given instead."""
+    """Size of the disk in MiB; null if ``disk_gb`` is given instead."""
     disk_gb: int | None = pulumi.property("diskGb")
     """Size of the disk in GiB, on deployments that do not give ``disk_mb``."""
 
@@ -71,11 +71,11 @@ class ServerBillingInfo(OutputType):
     currency: str | None
     """ISO 4217 code of the currency of the amounts beside it, such as ``EUR``."""
     next_due_at: str | None = pulumi.property("nextDueAt")
-    """When the next renewal is due (RFC 3339, UTC); null where none is."""
+    """When the next renewal is due (RFC 3339, UTC); null if none is."""
     auto_renew: bool | None = pulumi.property("autoRenew")
     """Whether the service renews the server from the balance."""
     promo_code: str | None = pulumi.property("promoCode")
-    """The promo code that the price includes; null where there is none."""
+    """The promo code that the price includes; null if there is none."""
     extra_ips: int | None = pulumi.property("extraIps")
     """Number of additional addresses that are paid."""
 
@@ -91,7 +91,7 @@ class ServerInfo(OutputType):
     name: str
     """Name that the server was ordered with, or renamed to."""
     hostname: str | None
-    """Host name that the panel keeps; equal to ``name`` where it keeps no other."""
+    """Host name in the panel; equal to ``name`` if it has no other."""
     status: str
     """``active``, ``stopped`` by the client, ``suspended`` for non-payment or by staff, ``pending_cancel``
     until the paid period ends, ``cancelled`` when deleted, ``terminated`` after long non-payment.
@@ -99,7 +99,7 @@ class ServerInfo(OutputType):
     tariff: TariffRefInfo | None
     """The tariff that bills the server, by its number and name."""
     location: str | None
-    """Name of the location where the server stands; null where it is not known."""
+    """Name of the location where the server stands; null if it is not known."""
     os: str | None
     """Slug of the image that was ordered; some deployments do not change it after a reinstallation."""
     primary_ip: str | None = pulumi.property("primaryIp")
@@ -109,11 +109,11 @@ class ServerInfo(OutputType):
     resources: ServerResourcesInfo | None
     """Processors, memory and disk of the server."""
     flags: ServerFlagsInfo | None
-    """What is special about the server, such as a lock by staff."""
+    """Special states of the server, such as a lock by staff."""
     billing: ServerBillingInfo | None
-    """How the server is paid, and when and with what the next renewal comes."""
+    """How the server is paid; date and price of the next renewal."""
     notes: str | None
-    """Notes shown in the control panel; empty where there are none."""
+    """Notes shown in the control panel; empty if there are none."""
     created_at: str | None = pulumi.property("createdAt")
     """When the server was created (RFC 3339, UTC); null for imported ones."""
 
@@ -145,13 +145,13 @@ class ServerLiveStatusInfo(OutputType):
     server_id: str | None = pulumi.property("serverId")
     """Number of the server that the panel measured."""
     power: str
-    """``running`` or ``stopped``; ``unknown`` where the panel cannot tell."""
+    """``running`` or ``stopped``; ``unknown`` if the panel cannot tell."""
     cpu_percent: float | None = pulumi.property("cpuPercent")
     """Load of the processors, from 0 to 100."""
     memory: MemoryInfo | None
-    """Use of the memory, where the server shows it."""
+    """Use of the memory, if the server shows it."""
     disk: DiskInfo | None
-    """Use of the disk, where the server shows it."""
+    """Use of the disk, if the server shows it."""
     uptime_seconds: int | None = pulumi.property("uptimeSeconds")
     """Seconds since the server was started."""
     checked_at: str | None = pulumi.property("checkedAt")
@@ -167,7 +167,7 @@ class ServerDetailInfo(OutputType):
     name: str
     """Name that the server was ordered with, or renamed to."""
     hostname: str | None
-    """Host name that the panel keeps; equal to ``name`` where it keeps no other."""
+    """Host name in the panel; equal to ``name`` if it has no other."""
     status: str
     """``active``, ``stopped`` by the client, ``suspended`` for non-payment or by staff, ``pending_cancel``
     until the paid period ends, ``cancelled`` when deleted, ``terminated`` after long non-payment.
@@ -175,7 +175,7 @@ class ServerDetailInfo(OutputType):
     tariff: TariffRefInfo | None
     """The tariff that bills the server, by its number and name."""
     location: str | None
-    """Name of the location where the server stands; null where it is not known."""
+    """Name of the location where the server stands; null if it is not known."""
     os: str | None
     """Slug of the image that was ordered; some deployments do not change it after a reinstallation."""
     primary_ip: str | None = pulumi.property("primaryIp")
@@ -185,14 +185,14 @@ class ServerDetailInfo(OutputType):
     resources: ServerResourcesInfo | None
     """Processors, memory and disk of the server."""
     flags: ServerFlagsInfo | None
-    """What is special about the server, such as a lock by staff."""
+    """Special states of the server, such as a lock by staff."""
     billing: ServerBillingInfo | None
-    """How the server is paid, and when and with what the next renewal comes."""
+    """How the server is paid; date and price of the next renewal."""
     notes: str | None
-    """Notes shown in the control panel; empty where there are none."""
+    """Notes shown in the control panel; empty if there are none."""
     created_at: str | None = pulumi.property("createdAt")
     """When the server was created (RFC 3339, UTC); null for imported ones."""
     refund_quote: RefundQuoteInfo | None = pulumi.property("refundQuote")
     """What a deletion would credit now."""
     live: ServerLiveStatusInfo | None
-    """What the panel measures now, where it was asked for; null where the panel does not answer."""
+    """What the panel measures now, if the request asked for it; null if the panel does not answer."""

@@ -13,7 +13,7 @@ class EventDescriptorInfo(OutputType):
     """As the API's ``EventDescriptor``."""
 
     type: str
-    """Value by which subscriptions and filters name this kind of event. For example ``server.created``,
+    """Value that subscriptions and filters use for such events. For example ``server.created``,
     ``server.suspended``, ``server.unsuspended``, ``server.terminated``, ``server.reinstalled``,
     ``invoice.created``, ``invoice.paid``, ``invoice.overdue``, ``balance.low``, ``domain.registered``,
     ``domain.expiring``, ``domain.renewed``, ``key.created``, ``key.revoked`` or ``ping``.
@@ -29,13 +29,13 @@ class SubscriptionInfo(OutputType):
     """
 
     id: str
-    """Number by which the subscription is changed, tested and deleted."""
+    """Number used to change, test and delete the subscription."""
     url: str
     """The https:// address that events are delivered to."""
     events: list[str]
     """Event types that are delivered, such as ``server.created``; ``*`` for all."""
     description: str | None
-    """What the owner wrote about the subscription; empty where there is nothing."""
+    """What the owner wrote about the subscription; empty if there is nothing."""
     active: bool | None
     """Whether it delivers. The service sets it to false after 20 failures in a row."""
     failures_in_row: int | None = pulumi.property("failuresInRow")
@@ -47,7 +47,7 @@ class SubscriptionInfo(OutputType):
     last_delivery_at: str | None = pulumi.property("lastDeliveryAt")
     """When an attempt was last made (RFC 3339, UTC); null before the first."""
     last_status: int | None = pulumi.property("lastStatus")
-    """HTTP status that the receiver answered last; null where no answer came."""
+    """Last HTTP status from the receiver; null if no answer came."""
     created_at: str | None = pulumi.property("createdAt")
     """When the subscription was made (RFC 3339, UTC)."""
 
@@ -89,7 +89,7 @@ class DeliveryInfo(OutputType):
     """
 
     id: str
-    """Number by which the delivery is read and asked for again."""
+    """Number used to read the delivery and to queue it again."""
     subscription_id: str | None = pulumi.property("subscriptionId")
     """Number of the subscription that the event is delivered for."""
     event_id: str | None = pulumi.property("eventId")
@@ -105,17 +105,17 @@ class DeliveryInfo(OutputType):
     attempts: int | None
     """Number of attempts so far."""
     next_attempt_at: str | None = pulumi.property("nextAttemptAt")
-    """When the next attempt is due (RFC 3339, UTC); null where none follows."""
+    """When the next attempt is due (RFC 3339, UTC); null if none follows."""
     delivered_at: str | None = pulumi.property("deliveredAt")
     """When the receiver accepted it (RFC 3339, UTC); null while it has not."""
     dead: bool | None
     """Whether every attempt failed, so that none follows."""
     last_status: int | None = pulumi.property("lastStatus")
-    """HTTP status that the receiver answered at the last attempt; null where no answer came."""
+    """HTTP status of the receiver at the last attempt; null if no answer came."""
     last_error: str | None = pulumi.property("lastError")
-    """Why the last attempt failed, in words; null where it did not."""
+    """Why the last attempt failed, in words; null if it did not."""
     last_response: str | None = pulumi.property("lastResponse")
-    """First 1000 bytes of what the receiver answered at the last attempt; null where nothing came."""
+    """First 1000 bytes of what the receiver answered at the last attempt; null if nothing came."""
     created_at: str | None = pulumi.property("createdAt")
     """When the event was queued for this subscription (RFC 3339, UTC)."""
     payload: EventInfo | None

@@ -33,12 +33,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 account:
-  description: Who owns the API key, and in which currency the account is kept.
+  description: The owner of the API key, and the currency of the account.
   returned: success
   type: dict
   contains:
     id:
-      description: Number by which the provider knows the account.
+      description: The provider's number for the account.
       type: str
       sample: "4711"
     login:
@@ -66,7 +66,7 @@ account:
       type: dict
       contains:
         id:
-          description: Number by which the provider knows the customer group.
+          description: The provider's number for the customer group.
           type: str
           sample: "4711"
         name:

@@ -48,7 +48,7 @@ api_keys:
   elements: dict
   contains:
     id:
-      description: Number to read and revoke the API key by; it is not the secret.
+      description: Number used to read and revoke the API key; it is not the secret.
       type: str
       sample: "21"
     name:

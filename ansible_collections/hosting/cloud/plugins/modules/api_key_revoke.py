@@ -10,15 +10,15 @@ module: api_key_revoke
 short_description: Revoke the API key that makes the call
 version_added: "0.1.0"
 description:
-  - Revokes an API key for good. The API allows this for the very key that makes the call only; O(key_id) must
-    name it, so that no other key is revoked by mistake.
-  - Afterwards the key is not accepted any more, so a second run fails with C(invalid_token).
+  - Revokes an API key for good. The API allows this only for the key that makes the call. O(key_id) must name
+    that key, so that no other one is revoked by mistake.
+  - The key is not accepted afterwards, so a second run fails with C(invalid_token).
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
 options:
   key_id:
     description:
-      - Id of the API key to revoke, which must be the one that makes the call.
+      - 'Id of the API key to revoke: the key that makes the call.'
     type: str
     required: true
 extends_documentation_fragment:
@@ -54,7 +54,7 @@ api_key:
   type: dict
   contains:
     mode:
-      description: 'live or test: the kind of the key. A test key is revoked as really as a live one.'
+      description: 'live or test: the kind of the key. Test keys are really revoked too.'
       type: str
       sample: live
     id:
@@ -76,7 +76,7 @@ api_key:
       sample:
         - servers:read
     revoked_at:
-      description: When it was revoked (RFC 3339, UTC), where the answer says so.
+      description: When it was revoked (RFC 3339, UTC), if the answer says so.
       type: str
       sample: "2026-11-21T10:00:00Z"
 note:

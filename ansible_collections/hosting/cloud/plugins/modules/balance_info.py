@@ -40,7 +40,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 balance:
-  description: What can be spent at once, and what is soon due.
+  description: What can be spent now, and what is due soon.
   returned: success
   type: dict
   contains:
@@ -65,7 +65,7 @@ balance:
       type: bool
       sample: true
     auto_renew_total_monthly:
-      description: What everything that renews automatically costs per month, a decimal text in V(currency).
+      description: Monthly cost of everything that renews automatically, a decimal text in V(currency).
       type: str
       sample: "25.00"
 """

@@ -10,25 +10,24 @@ module: balance_topup
 short_description: Prepare a top-up of the balance
 version_added: "0.1.0"
 description:
-  - Makes an invoice for a top-up and shows the link under which a person pays it. Nothing is paid by the task.
-  - Nothing is made while the balance is not below O(balance_below), nor while an unpaid top-up of the same amount
-    is there.
+  - Creates an invoice for a top-up and shows the link to pay it. The task itself pays nothing.
+  - Creates none while the balance is O(balance_below) or more, or while an unpaid top-up of the same amount exists.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
 options:
   amount:
     description:
-      - What to top up by, in the account's currency, with two fraction digits; within its bounds.
+      - Amount of the top-up, in the account's currency, with two decimals; within the provider's bounds.
     type: str
     required: true
   gateway:
     description:
-      - Code of the payment gateway, one of those offered.
+      - Code of one of the payment gateways on offer.
     type: str
     required: true
   balance_below:
     description:
-      - Only ask for it while the balance is below this amount (in the account's currency).
+      - Ask for a top-up only while the balance is below this amount (account's currency).
     type: str
     required: true
 extends_documentation_fragment:
@@ -74,7 +73,7 @@ topup:
       type: str
       sample: "801"
     payment_url:
-      description: Where a person pays it; empty when none is needed, and in a dry run.
+      description: Page to pay it on; empty when none is needed, and in a dry run.
       type: str
       sample: https://pay.example.com/801
     gateway:
@@ -82,7 +81,7 @@ topup:
       type: str
       sample: card
     amount:
-      description: What to top up by (decimal, in currency).
+      description: Amount of the top-up (decimal, in currency).
       type: str
       sample: "50.00"
     currency:
@@ -90,7 +89,7 @@ topup:
       type: str
       sample: EUR
     balance:
-      description: The balance at present, without the top-up (decimal, in currency).
+      description: Current balance, without the top-up (decimal, in currency).
       type: str
       sample: "12.40"
 note:

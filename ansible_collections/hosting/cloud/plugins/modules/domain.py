@@ -10,13 +10,13 @@ module: domain
 short_description: Register, change and stop renewing a domain
 version_added: "0.1.0"
 description:
-  - Makes sure that a domain is on the account and is as declared.
-  - A domain is recognised by O(id), else by its O(name). What is not on the account is registered, or transferred
-    in with O(auth_code), which is paid from the balance, at once. A task that was interrupted is run again without
-    danger and orders nothing twice.
-  - A registration or transfer that is still under way is a state, not a failure. RV(domain.status) tells.
+  - Makes sure that a domain is on the account and as declared.
+  - A domain is recognised by O(id), else by its O(name). If it is not on the account, it is registered, or transferred
+    in with O(auth_code). The balance is charged at once. An interrupted task can safely run again and orders
+    nothing twice.
+  - A registration or transfer under way is a state, not a failure. See RV(domain.status).
   - The API cannot delete domains. O(state=absent) turns auto-renew off and says until when the domain stays.
-    While the domain is pending and renews, that cannot be done yet and the task fails.
+    While the domain is pending and renews, that is not possible yet, and the task fails.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
 options:
@@ -41,17 +41,17 @@ options:
     elements: str
   privacy:
     description:
-      - Whether the owner's data is hidden in WHOIS, where the zone allows it.
+      - Whether the owner's data is hidden in WHOIS, if the zone allows it.
     type: bool
   auto_renew:
     description:
-      - Whether the service renews the domain from the balance. Of a new domain the default is false.
+      - Whether the service renews the domain from the balance. The default for a new domain is false.
     type: bool
   keep_paid:
     description:
-      - 'Renew the domain by a year, once in a run, where less than this is left of its paid time: days or hours,
-        such as 30d, less than a year. It is paid within the limit of the run. With auto_renew on and covered
-        by the balance, nothing is bought.'
+      - 'Renew the domain by a year, once in a run, if less than this is left of its paid time: days or hours,
+        such as 30d, less than a year. The run''s limit applies. Nothing is bought if auto_renew is on and the
+        balance covers it.'
     type: str
   promo_code:
     description:
@@ -59,7 +59,7 @@ options:
     type: str
   auth_code:
     description:
-      - EPP code of the present registrar. The domain is then transferred in, not registered. Used at creation
+      - EPP code of the current registrar. With it the domain is transferred in, not registered. Used at creation
         only.
     type: str
   idempotency_scope:
@@ -148,7 +148,7 @@ domain:
       type: str
       sample: "2026-11-21T10:00:00Z"
     expires_at:
-      description: Until when it is paid (RFC 3339, UTC). Without renewal it ends then.
+      description: When its paid time ends (RFC 3339, UTC), and the domain with it unless it is renewed.
       type: str
       sample: "2026-11-21T10:00:00Z"
     locked:

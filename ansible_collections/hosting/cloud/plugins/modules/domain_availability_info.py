@@ -56,7 +56,7 @@ availability:
       type: bool
       sample: true
     reason:
-      description: Why the domain cannot be registered; null where it can. For example V(taken), V(premium), V(reserved),
+      description: Why the domain cannot be registered; null if it can. For example V(taken), V(premium), V(reserved),
         V(invalid) or V(unsupported_tld).
       type: str
       sample: taken
@@ -65,11 +65,11 @@ availability:
       type: bool
       sample: true
     price_register:
-      description: Price of its first year, a decimal text in V(currency); null where it cannot be registered.
+      description: Price of its first year, a decimal text in V(currency); null if it cannot be registered.
       type: str
       sample: "5.00"
     price_renew:
-      description: Price of each further year, a decimal text in V(currency); null where it cannot be registered.
+      description: Price of each further year, a decimal text in V(currency); null if it cannot be registered.
       type: str
       sample: "5.00"
     currency:

@@ -22,11 +22,11 @@ options:
     type: str
   name:
     description:
-      - Domain name, in Unicode or punycode. Compared by this module, after reading the whole list.
+      - Domain name, in Unicode or punycode. Filtered by this module, after reading the whole list.
     type: str
   status:
     description:
-      - Status, compared by the service.
+      - Status; filtered by the service.
     type: str
     choices:
       - pending
@@ -101,7 +101,7 @@ domains:
       type: str
       sample: "2026-11-21T10:00:00Z"
     expires_at:
-      description: Until when it is paid (RFC 3339, UTC). Without renewal it ends then.
+      description: When its paid time ends (RFC 3339, UTC), and the domain with it unless it is renewed.
       type: str
       sample: "2026-11-21T10:00:00Z"
     locked:

@@ -10,22 +10,21 @@ module: domain_renew
 short_description: Pay for a domain until a date
 version_added: "0.1.0"
 description:
-  - Renews a domain only while it expires before O(until). Run twice, it renews once.
-  - The diff shows the date that is paid until, the date that will be reached at least, and the period that is
-    bought.
-  - It is paid from the balance, at once. A task that was interrupted is run again without danger and does not
-    pay twice.
+  - Renews a domain only if it expires before O(until). Run twice, it renews once.
+  - The diff shows the date that it is paid until, the earliest date that the renewal reaches, and the period
+    that it buys.
+  - The balance is charged at once. An interrupted task can safely run again and does not pay twice.
   - The registry may show the new date later. Until then the task does not pay again.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
 options:
   id:
     description:
-      - Id of the domain. Either id or name.
+      - Id of the domain. Give id or name.
     type: str
   name:
     description:
-      - Domain name, in Unicode or punycode. Either id or name.
+      - Domain name, in Unicode or punycode. Give id or name.
     type: str
   until:
     description:
@@ -35,7 +34,7 @@ options:
     required: true
   years:
     description:
-      - 'Years to buy: 1 to 10. The fewest that reach until, when absent.'
+      - 'Years to buy: 1 to 10. Default: the fewest that reach until.'
     type: int
 extends_documentation_fragment:
   - hosting.cloud.client
@@ -101,7 +100,7 @@ domain:
       type: str
       sample: "2026-11-21T10:00:00Z"
     expires_at:
-      description: Until when it is paid (RFC 3339, UTC). Without renewal it ends then.
+      description: When its paid time ends (RFC 3339, UTC), and the domain with it unless it is renewed.
       type: str
       sample: "2026-11-21T10:00:00Z"
     locked:

@@ -10,9 +10,9 @@ module: domain_transfer
 short_description: Transfer a domain in from another registrar
 version_added: "0.1.0"
 description:
-  - Orders the transfer of a domain, which is paid from the balance, at once.
-  - The name is what tells one transfer from another. If the domain is on the account already, or its transfer
-    is under way, nothing is ordered, and what can be changed in place is changed.
+  - Orders the transfer of a domain. The balance is charged at once.
+  - The name identifies the transfer. If the domain is already on the account, or its transfer is under way, nothing
+    is ordered; options that can change in place do.
   - A transfer takes days. RV(domain.status) is V(transfer_pending) until then.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
@@ -24,21 +24,21 @@ options:
     required: true
   auth_code:
     description:
-      - EPP code of the present registrar.
+      - EPP code of the current registrar.
     type: str
     required: true
   nameservers:
     description:
-      - 2 to 4 name servers (some deployments take exactly 2) that the domain is to have once it is here.
+      - 2 to 4 name servers (some deployments take exactly 2) for the domain once it is here.
     type: list
     elements: str
   privacy:
     description:
-      - Whether the owner's data is hidden in WHOIS, where the zone allows it.
+      - Whether the owner's data is hidden in WHOIS, if the zone allows it.
     type: bool
   auto_renew:
     description:
-      - Whether the service renews the domain from the balance. Of a new domain the default is false.
+      - Whether the service renews the domain from the balance. The default for a new domain is false.
     type: bool
   promo_code:
     description:
@@ -117,7 +117,7 @@ domain:
       type: str
       sample: "2026-11-21T10:00:00Z"
     expires_at:
-      description: Until when it is paid (RFC 3339, UTC). Without renewal it ends then.
+      description: When its paid time ends (RFC 3339, UTC), and the domain with it unless it is renewed.
       type: str
       sample: "2026-11-21T10:00:00Z"
     locked:

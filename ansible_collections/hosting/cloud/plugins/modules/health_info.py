@@ -10,7 +10,7 @@ module: health_info
 short_description: Read whether the API is up
 version_added: "0.1.0"
 description:
-  - Reads the health of the API; no key is needed for it, but one must be set.
+  - Reads the health of the API; it needs no key, but one must be set.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
 extends_documentation_fragment:

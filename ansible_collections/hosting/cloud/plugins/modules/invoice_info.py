@@ -22,7 +22,7 @@ options:
     type: str
   status:
     description:
-      - Status, compared by the service.
+      - Status; filtered by the service.
     type: str
     choices:
       - not_paid
@@ -33,7 +33,7 @@ options:
       - failed
   type:
     description:
-      - What it is for, compared by the service.
+      - What it is for; filtered by the service.
     type: str
     choices:
       - topup
@@ -51,7 +51,7 @@ options:
       - dedicated_renewal
   pdf:
     description:
-      - A file that the invoice O(id) is written to as PDF. Not in check mode. Counts as an expensive request.
+      - Write the invoice O(id) to this file as PDF; not in check mode. Counts as an expensive request.
     type: path
 extends_documentation_fragment:
   - hosting.cloud.client
@@ -91,7 +91,7 @@ invoices:
   elements: dict
   contains:
     id:
-      description: Number by which the invoice is read and paid.
+      description: Number used to read and pay the invoice.
       type: str
       sample: "801"
     status:
@@ -114,7 +114,7 @@ invoices:
       type: str
       sample: EUR
     description:
-      description: What the invoice is for, in words of the provider.
+      description: What the invoice is for, in the provider's words.
       type: str
       sample: Renewal of web-1
     gateway:
@@ -126,7 +126,7 @@ invoices:
       type: str
       sample: "2026-11-21T10:00:00Z"
     due_at:
-      description: Last moment to pay it (RFC 3339, UTC); null where there is none.
+      description: Last moment to pay it (RFC 3339, UTC); null if there is none.
       type: str
       sample: "2026-11-21T10:00:00Z"
     paid_at:
@@ -138,12 +138,12 @@ invoices:
       type: str
       sample: "2026-11-21T10:00:00Z"
     lines:
-      description: What the invoice consists of.
+      description: The lines of the invoice.
       type: list
       elements: dict
       contains:
         description:
-          description: What the line is for, in words of the provider.
+          description: What the line is for, in the provider's words.
           type: str
           sample: VDS-2, one month
         amount:
@@ -151,11 +151,11 @@ invoices:
           type: str
           sample: "5.00"
         server_id:
-          description: Number of the server that the line pays for; null where it is for none.
+          description: Number of the server that the line pays for; null if it is for none.
           type: str
           sample: "4711"
         domain_id:
-          description: Number of the domain that the line pays for; null where it is for none.
+          description: Number of the domain that the line pays for; null if it is for none.
           type: str
           sample: "4711"
     pdf_url:

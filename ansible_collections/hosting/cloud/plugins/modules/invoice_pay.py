@@ -10,8 +10,7 @@ module: invoice_pay
 short_description: Pay an invoice from the balance
 version_added: "0.1.0"
 description:
-  - Pays an invoice that is not paid yet. One that is paid already is left as it is. One that was cancelled or
-    refunded is a failure.
+  - Pays an unpaid invoice. A paid invoice is left as it is. The task fails if the invoice was cancelled or refunded.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
 options:
@@ -60,7 +59,7 @@ invoice:
       type: str
       sample: live
     id:
-      description: Number by which the invoice is read and paid.
+      description: Number used to read and pay the invoice.
       type: str
       sample: "801"
     status:
@@ -72,7 +71,7 @@ invoice:
       type: str
       sample: vds_renewal
     amount:
-      description: Sum that leaves the balance (decimal, in currency).
+      description: Amount taken from the balance (decimal, in currency).
       type: str
       sample: "5.00"
     currency:
@@ -80,7 +79,7 @@ invoice:
       type: str
       sample: EUR
     description:
-      description: What the invoice is for, in words of the service.
+      description: What the invoice is for, in the service's words.
       type: str
       sample: Renewal of web-1
     created_at:
@@ -88,11 +87,11 @@ invoice:
       type: str
       sample: "2026-11-21T10:00:00Z"
     due_at:
-      description: Last moment to pay it (RFC 3339, UTC); empty where there is none.
+      description: Last moment to pay it (RFC 3339, UTC); empty if there is none.
       type: str
       sample: "2026-11-21T10:00:00Z"
     paid_at:
-      description: When the money left the balance (RFC 3339, UTC); empty while it has not.
+      description: When the money left the balance (RFC 3339, UTC); empty until then.
       type: str
       sample: "2026-11-21T10:00:00Z"
     server_ids:

@@ -10,10 +10,10 @@ module: invoice_payment_link
 short_description: Ask for a link to pay an invoice
 version_added: "0.1.0"
 description:
-  - Asks for a page on which a person pays an invoice through a payment gateway. Nothing is charged and nothing
-    changes before that.
-  - A top-up is paid this way only. An invoice that is paid already gets no link. One that was cancelled or refunded
-    is a failure.
+  - Asks for a page to pay an invoice on, through a payment gateway. Until someone pays there, nothing is charged
+    and nothing changes.
+  - This is the only way to pay a top-up. A paid invoice gets no link. The task fails if the invoice was cancelled
+    or refunded.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
 options:
@@ -24,7 +24,7 @@ options:
     required: true
   gateway:
     description:
-      - Code of the payment gateway. The invoice's own one, when absent.
+      - 'Code of the payment gateway. Default: the invoice''s own.'
     type: str
 extends_documentation_fragment:
   - hosting.cloud.client
@@ -58,7 +58,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 link:
-  description: The page, with the invoice that is paid on it. C(payment_url) is empty in check mode.
+  description: The page and its invoice. C(payment_url) is empty in check mode.
   returned: success
   type: dict
   contains:
@@ -67,7 +67,7 @@ link:
       type: str
       sample: live
     invoice_id:
-      description: Number of the invoice that is paid on the page.
+      description: Number of the invoice to pay on the page.
       type: str
       sample: "801"
     status:
@@ -75,7 +75,7 @@ link:
       type: str
       sample: not_paid
     amount:
-      description: What is to be paid (decimal, in currency).
+      description: Amount to pay (decimal, in currency).
       type: str
       sample: "5.00"
     currency:
@@ -83,7 +83,7 @@ link:
       type: str
       sample: EUR
     payment_url:
-      description: Where a person pays it; empty when it is paid, and in a dry run.
+      description: Page to pay it on; empty when it is paid, and in a dry run.
       type: str
       sample: https://pay.example.com/801
     gateway:

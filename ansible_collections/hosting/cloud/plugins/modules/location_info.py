@@ -61,7 +61,7 @@ locations:
       type: str
       sample: Amsterdam
     in_stock:
-      description: Whether servers can be ordered there now; null where the service does not say.
+      description: Whether servers can be ordered there now; null if the service does not say.
       type: bool
       sample: true
 """

@@ -43,7 +43,7 @@ me:
       type: dict
       contains:
         id:
-          description: Number to read and revoke the API key by; it is not the secret.
+          description: Number used to read and revoke the API key; it is not the secret.
           type: str
           sample: "21"
         name:
@@ -137,7 +137,7 @@ me:
       type: bool
       sample: true
     api_version:
-      description: Version of the API that the request was answered by, V(1).
+      description: API version that answered the request, V(1).
       type: str
       sample: "1"
 """

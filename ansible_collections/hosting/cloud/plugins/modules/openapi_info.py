@@ -10,7 +10,7 @@ module: openapi_info
 short_description: Read the service's own description of the API
 version_added: "0.1.0"
 description:
-  - Reads the OpenAPI document of the service; no key is needed for it, but one must be set.
+  - Reads the OpenAPI document of the service; it needs no key, but one must be set.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
 extends_documentation_fragment:

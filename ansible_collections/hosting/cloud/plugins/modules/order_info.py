@@ -10,7 +10,7 @@ module: order_info
 short_description: Read server orders
 version_added: "0.1.0"
 description:
-  - Reads the orders of servers, those that are still being carried out too.
+  - Reads the orders of servers, including those under way.
   - The answer is always a list, which is empty when nothing matches.
   - The API key needs C(servers:read).
 author:
@@ -22,7 +22,7 @@ options:
     type: str
   status:
     description:
-      - Status, compared by the service. If not set, some deployments show unfinished orders only.
+      - Status; filtered by the service. If not set, some deployments show only unfinished orders.
     type: str
     choices:
       - provisioning
@@ -53,7 +53,7 @@ orders:
   elements: dict
   contains:
     invoice_id:
-      description: Number of the invoice of the order; the order is read by it.
+      description: Number of the order's invoice, used to read the order.
       type: str
       sample: "801"
     status:
@@ -71,7 +71,7 @@ orders:
       type: str
       sample: web-1
     tariff_id:
-      description: Number of the tariff that was ordered; null where it is not recorded.
+      description: Number of the tariff that was ordered; null if it is not recorded.
       type: int
       sample: 12
     tariff_name:
@@ -91,7 +91,7 @@ orders:
       type: str
       sample: "2026-11-21T10:00:00Z"
     updated_at:
-      description: When the state of the order last changed (RFC 3339, UTC); null where nothing is recorded.
+      description: When the state of the order last changed (RFC 3339, UTC); null if nothing is recorded.
       type: str
       sample: "2026-11-21T10:00:00Z"
     order_url:

@@ -21,7 +21,7 @@ options:
     type: int
   tariff:
     description:
-      - The name of that tariff, in place of O(tariff_id).
+      - The name of that tariff, instead of O(tariff_id).
     type: str
 extends_documentation_fragment:
   - hosting.cloud.client

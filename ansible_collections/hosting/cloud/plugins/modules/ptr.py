@@ -10,9 +10,8 @@ module: ptr
 short_description: Set and remove the reverse DNS of a server's address
 version_added: "0.1.0"
 description:
-  - Makes sure that an address of a server resolves to a host name, or to none. The primary address has reverse
-    DNS too.
-  - The record is recognised by server and address.
+  - Makes sure that an address of a server resolves to a host name, or to none. This includes the primary address.
+  - A record is recognised by its server and address.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
 options:
@@ -22,19 +21,20 @@ options:
     type: str
   server_id:
     description:
-      - Id or name of the server. Either this or O(server_name) is needed, unless O(id) is given.
+      - Id or name of the server. Set this or O(server_name), unless O(id) is set.
     type: str
   address:
     description:
-      - An IPv4 or IPv6 address of the server. If not set, its primary one.
+      - An IPv4 or IPv6 address of the server. By default its primary one.
     type: str
   domain:
     description:
-      - Host name the address resolves to. Needed with O(state=present). Case and a dot at the end do not matter.
+      - Host name that the address resolves to. Needed with O(state=present). Case and a dot at the end do not
+        matter.
     type: str
   server_name:
     description:
-      - Name of the server, which must be the only living one of that name.
+      - Name of the server; only one living server may have it.
     type: str
 extends_documentation_fragment:
   - hosting.cloud.client

@@ -10,17 +10,17 @@ module: quote_info
 short_description: Read what a server would cost
 version_added: "0.1.0"
 description:
-  - Reads the price of a server, by the same functions as an order (counts as an expensive request).
+  - Reads the price of a server, computed as for an order (counts as an expensive request).
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
 options:
   tariff_id:
     description:
-      - Id of the tariff. Either this or O(tariff) is needed.
+      - Id of the tariff. Set this or O(tariff).
     type: int
   months:
     description:
-      - Months to be paid. Not together with O(hours).
+      - Months to pay. Not together with O(hours).
     type: int
     choices:
       - 1
@@ -29,18 +29,18 @@ options:
       - 12
   hours:
     description:
-      - Hours to be paid, V(1) to V(720).
+      - Hours to pay, V(1) to V(720).
     type: int
   billing_cycle:
     description:
-      - How the server is to be paid.
+      - How the server would be paid.
     type: str
     choices:
       - monthly
       - hourly
   promo_code:
     description:
-      - Promo code. It is checked and not used up.
+      - Promo code. It is checked, not used up.
     type: str
   tariff:
     description:
@@ -121,7 +121,7 @@ quote:
       type: str
       sample: EUR
     promo:
-      description: What became of the promo code, if one was asked about.
+      description: Whether the promo code counted, if the query had one.
       type: dict
       contains:
         code:
@@ -145,7 +145,7 @@ quote:
       type: bool
       sample: true
     shortfall:
-      description: What the balance lacks for the total, a decimal text in V(currency); V(0.00) where it suffices.
+      description: What the balance lacks for the total, a decimal text in V(currency); V(0.00) if it suffices.
       type: str
       sample: "3.20"
 """

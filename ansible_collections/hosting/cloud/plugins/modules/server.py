@@ -12,20 +12,19 @@ version_added: "0.1.0"
 description:
   - Makes sure that a server exists and is as declared, or that it does not exist.
   - A server is recognised by O(id), else by its O(name). If several living servers have the name, the task fails
-    and lists their ids. O(id) together with another O(name) renames it, unless a living server has that name
-    already.
-  - Behind the notes of a new server stands a tag made of its name, such as C([iac2:k3v9q2ab]); results show the
-    notes without it. A server that has another name by now, given in the control panel for example, is recognised
-    by its tag. The task then fails and names the O(id); it does not order another one, and does not report that
-    the server is absent. It goes on if an earlier task of the run declares that server, or with a higher O(order_attempt).
-  - Without the scope C(servers:manage) the tag cannot be written, which is a warning. A server without a tag
-    gets it when a task changes its name, notes or auto-renew.
-  - Ordering is paid from the balance of the account, at once. A task that was interrupted is run again without
-    danger. It finds what was ordered, waits for it if need be, and does not order a second time.
-  - O(name), O(notes), O(auto_renew) and the power can be changed. What a server was ordered with cannot. If it
-    differs from what is declared, the task fails and changes nothing. Another O(os) needs O(state=reinstalled),
-    which is never implied by a difference.
-  - Deleting a server destroys its data and credits the unused part of what was paid to the balance.
+    and lists their ids. O(id) with another O(name) renames it, unless a living server already has that name.
+  - The notes of a new server end in a tag made from its name, such as C([iac2:k3v9q2ab]); results show the notes
+    without it. If the server was renamed since, for example in the control panel, the tag identifies it. The
+    task then fails and names the O(id); it does not order another server, and does not report this one as absent.
+    It goes on if an earlier task of the run declares that server, or with a higher O(order_attempt).
+  - Without the scope C(servers:manage) the tag cannot be written, and the task warns. A server without a tag
+    gets one when a task changes its name, notes or auto-renew.
+  - An order charges the balance at once. An interrupted task can safely run again. It finds what was ordered,
+    waits for it if need be, and does not order a second time.
+  - O(name), O(notes), O(auto_renew) and the power can be changed, the options of an order cannot. If one of those
+    differs, the task fails and changes nothing. Another O(os) needs O(state=reinstalled); a difference alone
+    never reinstalls.
+  - Deleting a server destroys its data and credits the unused part of its price to the balance.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
 options:
@@ -36,12 +35,12 @@ options:
   tariff_id:
     description:
       - Id of the tariff, from the catalog (M(hosting.cloud.tariff_info)). Needed to order a server. It cannot
-        be changed afterwards.
+        change afterwards.
     type: int
   os:
     description:
-      - Image slug, from the catalog (M(hosting.cloud.os_image_info)). Needed to order a server. Afterwards it
-        is changed with O(state=reinstalled) only.
+      - Image slug, from the catalog (M(hosting.cloud.os_image_info)). Needed to order a server. Afterwards only
+        O(state=reinstalled) changes it.
     type: str
   name:
     description:
@@ -49,7 +48,7 @@ options:
     type: str
   months:
     description:
-      - Months paid when ordering. Not together with O(hours). If neither is set, one month is ordered. A later
+      - Months paid with the order. Not together with O(hours). If neither is set, one month is ordered. A later
         change does nothing.
     type: int
     choices:
@@ -59,29 +58,29 @@ options:
       - 12
   hours:
     description:
-      - Hours paid when ordering an hourly server, V(1) to V(720). A later change does nothing.
+      - Hours paid with the order of an hourly server, V(1) to V(720). A later change does nothing.
     type: int
   billing_cycle:
     description:
-      - How the server is paid. It cannot be changed afterwards.
+      - How the server is paid. It cannot change afterwards.
     type: str
     choices:
       - monthly
       - hourly
   ssh_key_ids:
     description:
-      - SSH keys of the account that are installed when ordering or reinstalling, each by its id or its name.
-        If several keys have the name, the task fails and lists their ids. The service does not show them afterwards,
-        so a later difference cannot be seen.
-      - In check mode a V(null) among them, the id of a key that is not there yet, is passed over.
+      - SSH keys of the account to install when ordering or reinstalling, each by its id or its name. If several
+        keys have the name, the task fails and lists their ids. The service does not show them afterwards, so
+        the module cannot see a later difference.
+      - Check mode skips a V(null) in the list, which stands for the id of a key that does not exist yet.
     type: list
     elements: str
   password:
     description:
       - 'Root password when ordering or reinstalling: 8 to 64 characters of C(A-Z a-z 0-9 ! @ # $ % ^ & * -) with
-        a letter and a digit. A later difference cannot be seen.'
-      - Without it the service generates one, which O(root_password_file) keeps. It is never part of a result,
-        because results are kept and printed.
+        a letter and a digit. The module cannot see a later difference.'
+      - Without it the service generates one; O(root_password_file) saves it. It is never part of a result, because
+        results are stored and printed.
     type: str
   promo_code:
     description:
@@ -97,9 +96,9 @@ options:
     type: bool
   keep_paid:
     description:
-      - 'Renew the server, once in a run, where less than this is left of its paid time: days or hours, such as
-        7d, less than one paid period. The shortest period that restores it is bought, within the limit of the
-        run. With auto_renew on and covered by the balance, nothing is bought.'
+      - 'Renew the server, once in a run, if less than this is left of its paid time: days or hours, such as 7d,
+        less than one paid period. The shortest period that restores it is bought, within the limit of the run.
+        With auto_renew on and covered by the balance, nothing is bought.'
     type: str
   notes:
     description:
@@ -118,38 +117,39 @@ options:
       - ssh
   tariff:
     description:
-      - Name of the tariff, such as V(VDS-1), in place of O(tariff_id). It is resolved when the server is ordered.
-        A server whose tariff has this name, or that a later change of the catalog leaves without one, is as declared.
-      - Several are an order of preference. If one is out of stock or cannot be ordered, the next one is, and
-        a warning says so. Before it is known which, the price is the highest of them, also for O(max_charge)
-        and O(budget). Afterwards a server of any of them is as declared.
+      - Name of the tariff, such as V(VDS-1), instead of O(tariff_id). It is resolved when the server is ordered.
+        A server is as declared if its tariff has this name, or if a later change of the catalog left it without
+        a tariff.
+      - Several names are an order of preference. If one is out of stock or cannot be ordered, the module orders
+        the next one, with a warning. Until then the price is the highest of them, also for O(max_charge) and
+        O(budget). Afterwards a server of any of them is as declared.
     type: list
     elements: str
   adopt_id:
     description:
-      - When no server has the O(name), take over this one, whatever its name, instead of ordering. O(tariff_id)
+      - If no server has the O(name), take over this one, whatever its name, instead of ordering. Its O(tariff_id)
         and O(os) must be the declared ones.
     type: str
   order_attempt:
     description:
-      - Raise this number to order another server where the module stopped rather than buy a second one for one
-        declaration, such as beside a server that was renamed.
+      - Raise this number to order another server if the module stopped because it might buy a second one for
+        the same declaration, for example beside a server that was renamed.
     type: int
   root_password_file:
     description:
-      - A file that the generated root password is written to, readable by its owner only, on the machine that
-        does the work (the controller, unless the task is delegated). Without it, a generated password is lost,
-        and M(hosting.cloud.server_password) makes another.
-      - A relative path begins at the working directory of whoever does the work; C({{ playbook_dir }}) makes
-        it independent of that.
-      - The service shows the password once, to the task that orders. If the file is missing although the server
-        exists, because that task was killed or its answer was lost, every run warns and names the task that resets
-        the password. Nothing is changed then.
+      - Write the generated root password to this file, readable only by its owner, on the machine that does the
+        work (the controller, unless the task is delegated). Without it a generated password is lost, and M(hosting.cloud.server_password)
+        makes another.
+      - A relative path starts at the working directory on that machine; use C({{ playbook_dir }}) to be independent
+        of it.
+      - The service shows the password once, to the task that orders. If the server exists but the file is missing,
+        because that task was killed or its answer was lost, every run warns and names the task that resets the
+        password. Nothing changes then.
     type: path
   erase:
     description:
-      - With O(state=reinstalled), the id or the name of the server once more, to say that B(all data on its disk
-        is to be erased).
+      - With O(state=reinstalled), repeat the id or the name of the server, to confirm that B(all data on its
+        disk will be erased).
     type: str
   idempotency_scope:
     description:
@@ -161,11 +161,11 @@ options:
   state:
     description:
       - V(present) orders the server or changes what differs, and leaves its power alone.
-      - V(started) and V(stopped) do the same and see to its power.
-      - V(restarted) restarts a server that exists, each time the task runs.
-      - V(reinstalled) installs O(os) (the present image, if not set) again on a server that exists, each time
-        the task runs. It needs O(erase).
-      - V(absent) deletes it. Options other than those that name the server do nothing then.
+      - V(started) and V(stopped) do the same and also start or stop it.
+      - V(restarted) restarts an existing server each time the task runs.
+      - V(reinstalled) installs O(os) (by default the current image) on an existing server each time the task
+        runs. It needs O(erase).
+      - V(absent) deletes it. Only the options that name the server count then.
     type: str
     choices:
       - present
@@ -316,7 +316,7 @@ server:
       type: str
       sample: debian-12
     os_shown:
-      description: Image slug that the API goes on showing after a reinstallation, where it does not follow.
+      description: The old image slug, if the API still shows it after a reinstallation.
       type: str
       sample: debian-12
     power:
@@ -359,7 +359,7 @@ server:
       type: str
       sample: EUR
     next_due_at:
-      description: When the next renewal is due (RFC 3339, UTC); null where none is.
+      description: When the next renewal is due (RFC 3339, UTC); null if none is.
       type: str
       sample: "2026-11-21T10:00:00Z"
     created_at:
@@ -381,7 +381,7 @@ server:
       sample:
         - "31"
     ssh_key_fingerprints:
-      description: Fingerprints of the SSH keys installed, in the SHA256 form, where all of them were known.
+      description: Fingerprints of the SSH keys installed, in the SHA256 form, if all of them were known.
       type: list
       elements: str
       sample:
@@ -408,8 +408,8 @@ charge:
       sample: EUR
 refund:
   returned: with O(state=absent)
-  description: What the deletion credited to the balance, or would credit in check mode. Null where nothing is
-    deleted, and where the service does not say.
+  description: What the deletion credited to the balance, or would credit in check mode. Null if nothing is deleted,
+    or if the service does not say.
   type: dict
   contains:
     amount:
@@ -417,7 +417,7 @@ refund:
       type: str
       sample: "4.17"
     currency:
-      description: ISO 4217 code of the currency of the credit, where the service names it.
+      description: ISO 4217 code of the currency of the credit, if the service names it.
       type: str
       sample: EUR
 """

@@ -22,11 +22,11 @@ options:
     type: str
   name:
     description:
-      - Host name. Compared by this module, after reading the whole list.
+      - Host name. Filtered by this module, after reading the whole list.
     type: str
   status:
     description:
-      - Status, compared by the service.
+      - Status; filtered by the service.
     type: str
     choices:
       - active
@@ -37,17 +37,17 @@ options:
       - terminated
   ip:
     description:
-      - An address of the server, compared by the service.
+      - An address of the server; filtered by the service.
     type: str
   details:
     description:
-      - Read all that the service shows of each server as well, one request each. This includes the location,
+      - Also read everything that the service shows of each server, one request each. This includes the location,
         the prices, and what its deletion would credit now.
     type: bool
     default: false
   live:
     description:
-      - Ask for the present state of each server as well, which counts as an expensive request each.
+      - Also read the current state of each server, one expensive request each.
     type: bool
     default: false
 extends_documentation_fragment:
@@ -121,7 +121,7 @@ servers:
       type: str
       sample: debian-12
     os_shown:
-      description: Image slug that the API goes on showing after a reinstallation, where it does not follow.
+      description: The old image slug, if the API still shows it after a reinstallation.
       type: str
       sample: debian-12
     power:
@@ -164,7 +164,7 @@ servers:
       type: str
       sample: EUR
     next_due_at:
-      description: When the next renewal is due (RFC 3339, UTC); null where none is.
+      description: When the next renewal is due (RFC 3339, UTC); null if none is.
       type: str
       sample: "2026-11-21T10:00:00Z"
     created_at:
@@ -186,7 +186,7 @@ servers:
       sample:
         - "31"
     ssh_key_fingerprints:
-      description: Fingerprints of the SSH keys installed, in the SHA256 form, where all of them were known.
+      description: Fingerprints of the SSH keys installed, in the SHA256 form, if all of them were known.
       type: list
       elements: str
       sample:
@@ -197,7 +197,7 @@ servers:
       type: str
       sample: '[iac2:k3v9q2ab]'
     details:
-      description: All that the service shows of the server, where O(details) asked for it.
+      description: Everything that the service shows of the server, with O(details).
       type: dict
       contains:
         id:
@@ -209,7 +209,7 @@ servers:
           type: str
           sample: web-1
         hostname:
-          description: Host name that the panel keeps; equal to V(name) where it keeps no other.
+          description: Host name in the panel; equal to V(name) if it has no other.
           type: str
           sample: web-1
         status:
@@ -230,7 +230,7 @@ servers:
               type: str
               sample: VDS-1
         location:
-          description: Name of the location where the server stands; null where it is not known.
+          description: Name of the location where the server stands; null if it is not known.
           type: str
           sample: Amsterdam
         os:
@@ -252,15 +252,15 @@ servers:
           type: dict
           contains:
             vcpu:
-              description: Number of virtual processor cores; null where the panel does not say.
+              description: Number of virtual processor cores; null if the panel does not say.
               type: int
               sample: 1
             ram_mb:
-              description: Size of the memory in MiB; null where the panel does not say.
+              description: Size of the memory in MiB; null if the panel does not say.
               type: int
               sample: 1
             disk_mb:
-              description: Size of the disk in MiB; null where V(disk_gb) is given instead.
+              description: Size of the disk in MiB; null if V(disk_gb) is given instead.
               type: int
               sample: 1
             disk_gb:
@@ -268,7 +268,7 @@ servers:
               type: int
               sample: 1
         flags:
-          description: What is special about the server, such as a lock by staff.
+          description: Special states of the server, such as a lock by staff.
           type: dict
           contains:
             blocked:
@@ -301,7 +301,7 @@ servers:
               type: bool
               sample: true
         billing:
-          description: How the server is paid, and when and with what the next renewal comes.
+          description: How the server is paid; date and price of the next renewal.
           type: dict
           contains:
             cycle:
@@ -326,7 +326,7 @@ servers:
               type: str
               sample: EUR
             next_due_at:
-              description: When the next renewal is due (RFC 3339, UTC); null where none is.
+              description: When the next renewal is due (RFC 3339, UTC); null if none is.
               type: str
               sample: "2026-11-21T10:00:00Z"
             auto_renew:
@@ -334,7 +334,7 @@ servers:
               type: bool
               sample: true
             promo_code:
-              description: The promo code that the price includes; null where there is none.
+              description: The promo code that the price includes; null if there is none.
               type: str
               sample: SAVE20
             extra_ips:
@@ -342,7 +342,7 @@ servers:
               type: int
               sample: 1
         notes:
-          description: Notes shown in the control panel; empty where there are none.
+          description: Notes shown in the control panel; empty if there are none.
           type: str
           sample: Front end
         created_at:
@@ -370,7 +370,7 @@ servers:
               type: bool
               sample: true
             excluded_reason:
-              description: Why a deletion would credit nothing; null where it would. For example V(promo_tariff),
+              description: Why a deletion would credit nothing; null if it would. For example V(promo_tariff),
                 V(blocked), V(unpaid), V(no_payment_record), V(service_state), V(hourly), V(consumed), V(currency_mismatch)
                 or V(unavailable).
               type: str
@@ -388,7 +388,7 @@ servers:
               type: str
               sample: "0.00"
             note:
-              description: Explanation of the provider in words; empty where there is none.
+              description: Explanation of the provider in words; empty if there is none.
               type: str
               sample: The unused part of the paid period.
             breakdown:
@@ -429,7 +429,7 @@ servers:
               type: str
               sample: "2026-11-21T10:00:00Z"
         live:
-          description: What the panel measures now, where it was asked for; null where the panel does not answer.
+          description: What the panel measures now, if the request asked for it; null if the panel does not answer.
           type: dict
           contains:
             server_id:
@@ -437,7 +437,7 @@ servers:
               type: str
               sample: "4711"
             power:
-              description: V(running) or V(stopped); V(unknown) where the panel cannot tell.
+              description: V(running) or V(stopped); V(unknown) if the panel cannot tell.
               type: str
               sample: running
             cpu_percent:
@@ -445,7 +445,7 @@ servers:
               type: float
               sample: 7.5
             memory:
-              description: Use of the memory, where the server shows it.
+              description: Use of the memory, if the server shows it.
               type: dict
               contains:
                 used_mb:
@@ -457,7 +457,7 @@ servers:
                   type: float
                   sample: 4096.0
             disk:
-              description: Use of the disk, where the server shows it.
+              description: Use of the disk, if the server shows it.
               type: dict
               contains:
                 used_gb:
@@ -477,7 +477,7 @@ servers:
               type: str
               sample: "2026-11-21T10:00:00Z"
     live:
-      description: The present state, where O(live) asked for it.
+      description: The current state, with O(live).
       type: dict
       contains:
         server_id:
@@ -485,7 +485,7 @@ servers:
           type: str
           sample: "4711"
         power:
-          description: V(running) or V(stopped); V(unknown) where the panel cannot tell.
+          description: V(running) or V(stopped); V(unknown) if the panel cannot tell.
           type: str
           sample: running
         cpu_percent:
@@ -493,7 +493,7 @@ servers:
           type: float
           sample: 7.5
         memory:
-          description: Use of the memory, where the server shows it.
+          description: Use of the memory, if the server shows it.
           type: dict
           contains:
             used_mb:
@@ -505,7 +505,7 @@ servers:
               type: float
               sample: 4096.0
         disk:
-          description: Use of the disk, where the server shows it.
+          description: Use of the disk, if the server shows it.
           type: dict
           contains:
             used_gb:

@@ -11,10 +11,10 @@ short_description: Buy and release an additional IPv4 address of a server
 version_added: "0.1.0"
 description:
   - Makes sure that a server has an additional address, or that it does not have it.
-  - Bought addresses have no names. Name the one you mean by O(id), by O(address), or by its O(position) in the
-    order of purchase. To have three addresses, declare positions 1, 2 and 3.
-  - Buying is paid from the balance, at once, until the server's next due date. Afterwards the address is part
-    of each renewal. A task that was interrupted is run again without danger and does not buy a second address.
+  - Bought addresses have no names. Choose one by O(id), by O(address), or by its O(position) in the order of
+    purchase. For three addresses, declare positions 1, 2 and 3.
+  - The balance is charged at once, until the server's next due date. Afterwards the address is part of each renewal.
+    An interrupted task can safely run again and does not buy a second address.
   - Releasing an address refunds nothing.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
@@ -25,7 +25,7 @@ options:
     type: str
   server_id:
     description:
-      - Id or name of the server. Either this or O(server_name) is needed, unless O(id) is given.
+      - Id or name of the server. Set this or O(server_name), unless O(id) is set.
     type: str
   adopt_id:
     description:
@@ -33,21 +33,21 @@ options:
     type: str
   order_attempt:
     description:
-      - Buy another although up to this many addresses came while the task waited for its turn. Needed only where
+      - Buy another even if up to this many addresses came while the task waited for its turn. Set it only when
         the module asks for it.
     type: int
   server_name:
     description:
-      - Name of the server, which must be the only living one of that name.
+      - Name of the server; only one living server may have it.
     type: str
   address:
     description:
-      - The bought address that is meant. It cannot be chosen when buying.
+      - A bought address. You cannot choose it when buying.
     type: str
   position:
     description:
-      - Which of the server's bought addresses is meant, V(1) being the oldest. With fewer addresses than that,
-        one is bought, if it is the next.
+      - Which of the server's bought addresses; V(1) is the oldest. If the server has one address fewer than that,
+        one is bought.
     type: int
     default: 1
   idempotency_scope:
@@ -60,7 +60,7 @@ options:
   state:
     description:
       - V(present) makes sure that the address is there.
-      - V(absent) releases it. It needs O(id) or O(address), since positions move when an address goes.
+      - V(absent) releases it. It needs O(id) or O(address), because positions shift when an address goes.
     type: str
     choices:
       - present
@@ -158,7 +158,7 @@ server_ip:
       type: str
       sample: iac2-8d1c07e2aa90
     invoice_id:
-      description: Id of the purchase's invoice, where it is known.
+      description: Id of the purchase's invoice, if known.
       type: str
       sample: "801"
     present_before:

@@ -10,7 +10,7 @@ module: server_ip_info
 short_description: Read the addresses of a server
 version_added: "0.1.0"
 description:
-  - Reads the addresses of a server, its primary ones and IPv6 too, with their reverse DNS.
+  - Reads the addresses of a server, including primary and IPv6 ones, with their reverse DNS.
   - The answer is always a list, which is empty when nothing matches.
   - The API key needs C(servers:read).
 author:
@@ -22,7 +22,7 @@ options:
     type: str
   server_name:
     description:
-      - Name of the server, which must be the only living one of that name.
+      - Name of the server; only one living server may have it.
     type: str
   quote:
     description:
@@ -53,14 +53,13 @@ EXAMPLES = r"""
 
 RETURN = r"""
 server_ips:
-  description: The addresses of the server. Their C(id) is what M(hosting.cloud.server_ip) and M(hosting.cloud.ptr)
-    take.
+  description: The addresses of the server. M(hosting.cloud.server_ip) and M(hosting.cloud.ptr) take their C(id).
   returned: success
   type: list
   elements: dict
   contains:
     id:
-      description: Number by which the address is released and its reverse DNS is set.
+      description: Number used to release the address and to set its reverse DNS.
       type: str
       sample: "4711"
     address:
@@ -101,7 +100,7 @@ server_ips:
       sample: "4711"
 quote:
   returned: success
-  description: What another address would cost, where O(quote) asked for it.
+  description: What another address would cost, with O(quote).
   type: dict
   contains:
     server_id:
@@ -121,7 +120,7 @@ quote:
       type: str
       sample: EUR
     next_due_at:
-      description: When the server's next renewal is due (RFC 3339, UTC); null where none is.
+      description: When the server's next renewal is due (RFC 3339, UTC); null if none is.
       type: str
       sample: "2026-11-21T10:00:00Z"
     extra_ips:

@@ -7,28 +7,27 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: server_password
-short_description: Have a new root password made for a server
+short_description: Reset the root password of a server
 version_added: "0.1.0"
 description:
   - Resets the root password of a server and writes the new one, which the service shows once, to a file.
-  - The file tells whether this was done. If it is there, nothing happens; remove it to have another password
-    made.
-  - At most 5 resets in 5 minutes are allowed for a server.
+  - If the file exists, nothing happens; remove it to reset the password again.
+  - The service allows 5 resets in 5 minutes for a server.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
 options:
   id:
     description:
-      - Id of the server. Either id or name.
+      - Id of the server. Give id or name.
     type: str
   name:
     description:
-      - Name of the server, which must be the only one of that name. Either id or name.
+      - Name of the server; only one server may have it. Give id or name.
     type: str
   password_file:
     description:
-      - The file that the password is written to, readable by its owner only, on the machine that does the work
-        (the controller, unless the task is delegated).
+      - Write the password to this file, readable only by its owner, on the machine that does the work (the controller,
+        unless the task is delegated).
     type: path
     required: true
 extends_documentation_fragment:
@@ -40,7 +39,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Have a new root password made for a server
+- name: Reset the root password of a server
   hosts: localhost
   gather_facts: false
   vars:

@@ -10,21 +10,20 @@ module: server_renew
 short_description: Pay for a server until a date
 version_added: "0.1.0"
 description:
-  - Renews a server only while what is paid for ends before O(until). Run twice, it renews once.
-  - The diff shows the date that is paid until, the date that will be reached at least, and the period that is
-    bought.
-  - It is paid from the balance, at once. A task that was interrupted is run again without danger and does not
-    pay twice.
+  - Renews a server only if its paid time ends before O(until). Run twice, it renews once.
+  - The diff shows the date that it is paid until, the earliest date that the renewal reaches, and the period
+    that it buys.
+  - The balance is charged at once. An interrupted task can safely run again and does not pay twice.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
 options:
   id:
     description:
-      - Id of the server. Either id or name.
+      - Id of the server. Give id or name.
     type: str
   name:
     description:
-      - Name of the server, which must be the only one of that name. Either id or name.
+      - Name of the server; only one server may have it. Give id or name.
     type: str
   until:
     description:
@@ -34,7 +33,7 @@ options:
     required: true
   months:
     description:
-      - 'Months to buy, for a monthly server: 1, 3, 6 or 12. The fewest that reach until, when absent.'
+      - 'Months to buy, for a monthly server: 1, 3, 6 or 12. Default: the fewest that reach until.'
     type: int
     choices:
       - 1
@@ -43,7 +42,7 @@ options:
       - 12
   hours:
     description:
-      - 'Hours to buy, for an hourly server: 1 to 720. The fewest that reach until, when absent.'
+      - 'Hours to buy, for an hourly server: 1 to 720. Default: the fewest that reach until.'
     type: int
 extends_documentation_fragment:
   - hosting.cloud.client
@@ -104,7 +103,7 @@ server:
       type: str
       sample: debian-12
     os_shown:
-      description: Image slug that the API goes on showing after a reinstallation, where it does not follow.
+      description: The old image slug, if the API still shows it after a reinstallation.
       type: str
       sample: debian-12
     power:
@@ -147,7 +146,7 @@ server:
       type: str
       sample: EUR
     next_due_at:
-      description: When the next renewal is due (RFC 3339, UTC); null where none is.
+      description: When the next renewal is due (RFC 3339, UTC); null if none is.
       type: str
       sample: "2026-11-21T10:00:00Z"
     created_at:
@@ -169,7 +168,7 @@ server:
       sample:
         - "31"
     ssh_key_fingerprints:
-      description: Fingerprints of the SSH keys installed, in the SHA256 form, where all of them were known.
+      description: Fingerprints of the SSH keys installed, in the SHA256 form, if all of them were known.
       type: list
       elements: str
       sample:

@@ -12,9 +12,9 @@ version_added: "0.1.0"
 description:
   - Makes sure that an SSH public key is on the account under the declared name, or that it is not.
   - A key is recognised by O(id), else by its O(public_key) (the key itself, not the comment), else by its O(name).
-  - The API cannot change a key. Another O(name) or O(public_key) therefore removes the old entry and adds a new
-    one, which has a new id. Servers that were ordered with it keep it.
-  - A key belongs to the account. O(state=absent) removes it for everyone who uses it, other tools included.
+  - The API cannot change a key. So another O(name) or O(public_key) removes the old entry and adds one with a
+    new id. Servers that were ordered with the old one keep it.
+  - A key belongs to the account. O(state=absent) removes it for everyone who uses it, including other tools.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
 options:
@@ -82,7 +82,7 @@ ssh_key:
       type: str
       sample: laptop
     public_key:
-      description: The public key line, as declared where the account holds the same key.
+      description: The public key line, as declared if the account holds the same key.
       type: str
       sample: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0f… me@laptop
     fingerprint:
@@ -98,7 +98,7 @@ ssh_key:
       type: str
       sample: "2026-11-21T10:00:00Z"
     taken_over:
-      description: 'With Pulumi: whether it was on the account already, so that destroy keeps it. Absent with
+      description: 'With Pulumi: whether it was already on the account, so that destroy keeps it. Absent with
         Ansible.'
       type: bool
       sample: true

@@ -72,7 +72,7 @@ ssh_keys:
       type: str
       sample: laptop
     public_key:
-      description: The public key line, as declared where the account holds the same key.
+      description: The public key line, as declared if the account holds the same key.
       type: str
       sample: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0f… me@laptop
     fingerprint:
@@ -88,7 +88,7 @@ ssh_keys:
       type: str
       sample: "2026-11-21T10:00:00Z"
     taken_over:
-      description: 'With Pulumi: whether it was on the account already, so that destroy keeps it. Absent with
+      description: 'With Pulumi: whether it was already on the account, so that destroy keeps it. Absent with
         Ansible.'
       type: bool
       sample: true

@@ -63,7 +63,7 @@ tariffs:
       type: str
       sample: VDS-2
     description:
-      description: What the provider says about the tariff; null where it says nothing.
+      description: What the provider says about the tariff; null if it says nothing.
       type: str
       sample: For small sites
     location:
@@ -91,7 +91,7 @@ tariffs:
           type: str
           sample: Amsterdam
         in_stock:
-          description: Whether servers can be ordered there now; null where the service does not say.
+          description: Whether servers can be ordered there now; null if the service does not say.
           type: bool
           sample: true
     resources:
@@ -111,7 +111,7 @@ tariffs:
           type: int
           sample: 60
         bandwidth_tb:
-          description: Traffic per month that the price includes, in terabytes; null where there is no limit.
+          description: Traffic per month that the price includes, in terabytes; null if there is no limit.
           type: float
           sample: 20.0
         port_mbps:
@@ -157,7 +157,7 @@ tariffs:
       type: bool
       sample: true
     in_stock:
-      description: Whether a server can be ordered now; null where the service does not say.
+      description: Whether a server can be ordered now; null if the service does not say.
       type: bool
       sample: true
     non_refundable:

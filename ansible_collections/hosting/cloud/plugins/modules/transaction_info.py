@@ -18,7 +18,7 @@ author:
 options:
   direction:
     description:
-      - Whether money came or went, compared by the service.
+      - Only money that came or only money that went; filtered by the service.
     type: str
     choices:
       - credit
@@ -86,11 +86,11 @@ transactions:
       type: str
       sample: balance
     description:
-      description: What the movement was for, in words of the provider.
+      description: What the movement was for, in the provider's words.
       type: str
       sample: VDS-2, one month
     invoice_id:
-      description: Number of the invoice that the money was for; null where there is none.
+      description: Number of the invoice that the money was for; null if there is none.
       type: str
       sample: "801"
     created_at:

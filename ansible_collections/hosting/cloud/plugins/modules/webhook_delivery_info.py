@@ -22,7 +22,7 @@ options:
     type: str
   url:
     description:
-      - URL of the subscription, which must be the only one with that URL.
+      - URL of the subscription; only one may have it.
     type: str
   delivery_id:
     description:
@@ -30,7 +30,7 @@ options:
     type: str
   status:
     description:
-      - Status, compared by the service.
+      - Status; filtered by the service.
     type: str
     choices:
       - pending
@@ -38,7 +38,7 @@ options:
       - dead
   event_type:
     description:
-      - Event type, compared by the service.
+      - Event type; filtered by the service.
     type: str
 extends_documentation_fragment:
   - hosting.cloud.client
@@ -80,7 +80,7 @@ deliveries:
   elements: dict
   contains:
     id:
-      description: Number by which the delivery is read and asked for again.
+      description: Number used to read the delivery and to queue it again.
       type: str
       sample: "4711"
     subscription_id:
@@ -107,7 +107,7 @@ deliveries:
       type: int
       sample: 3
     next_attempt_at:
-      description: When the next attempt is due (RFC 3339, UTC); null where none follows.
+      description: When the next attempt is due (RFC 3339, UTC); null if none follows.
       type: str
       sample: "2026-11-21T10:00:00Z"
     delivered_at:
@@ -119,15 +119,15 @@ deliveries:
       type: bool
       sample: true
     last_status:
-      description: HTTP status that the receiver answered at the last attempt; null where no answer came.
+      description: HTTP status of the receiver at the last attempt; null if no answer came.
       type: int
       sample: 500
     last_error:
-      description: Why the last attempt failed, in words; null where it did not.
+      description: Why the last attempt failed, in words; null if it did not.
       type: str
       sample: the receiver answered 500
     last_response:
-      description: First 1000 bytes of what the receiver answered at the last attempt; null where nothing came.
+      description: First 1000 bytes of what the receiver answered at the last attempt; null if nothing came.
       type: str
       sample: Internal Server Error
     created_at:

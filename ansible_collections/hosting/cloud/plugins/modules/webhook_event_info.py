@@ -42,10 +42,10 @@ events:
   elements: dict
   contains:
     type:
-      description: Value by which subscriptions and filters name this kind of event. For example V(server.created),
-        V(server.suspended), V(server.unsuspended), V(server.terminated), V(server.reinstalled), V(invoice.created),
-        V(invoice.paid), V(invoice.overdue), V(balance.low), V(domain.registered), V(domain.expiring), V(domain.renewed),
-        V(key.created), V(key.revoked) or V(ping).
+      description: Value that subscriptions and filters use for such events. For example V(server.created), V(server.suspended),
+        V(server.unsuspended), V(server.terminated), V(server.reinstalled), V(invoice.created), V(invoice.paid),
+        V(invoice.overdue), V(balance.low), V(domain.registered), V(domain.expiring), V(domain.renewed), V(key.created),
+        V(key.revoked) or V(ping).
       type: str
       sample: server.created
     description:

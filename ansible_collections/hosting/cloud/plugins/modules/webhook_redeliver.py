@@ -10,22 +10,22 @@ module: webhook_redeliver
 short_description: Deliver dead webhook events again
 version_added: "0.1.0"
 description:
-  - Queues deliveries that the service has given up again, with the same bytes. Those that are delivered or pending
-    are left alone, so that nothing is sent twice for one intent.
+  - Puts deliveries that the service has given up back into the queue, with the same bytes. Delivered and pending
+    ones are left alone, so that running it twice sends nothing twice.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
 options:
   id:
     description:
-      - Id of the webhook subscription. Either id or url.
+      - Id of the webhook subscription. Give id or url.
     type: str
   url:
     description:
-      - URL that it delivers to, which must be the only one with that URL. Either id or url.
+      - URL of the subscription; only one may have it. Give id or url.
     type: str
   delivery_id:
     description:
-      - Id of the delivery to queue again, if it is dead. Every dead delivery of the subscription, when absent.
+      - 'Id of the dead delivery to queue again. Default: every dead delivery of the subscription.'
     type: str
 extends_documentation_fragment:
   - hosting.cloud.client
@@ -60,7 +60,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 deliveries:
-  description: The deliveries that were asked for.
+  description: The deliveries that were queued.
   returned: success
   type: list
   elements: dict
@@ -70,7 +70,7 @@ deliveries:
       type: str
       sample: live
     id:
-      description: Id of the delivery that is made again.
+      description: Id of the delivery that is sent again.
       type: str
       sample: "4711"
     event_id:
@@ -82,7 +82,7 @@ deliveries:
       type: str
       sample: server.suspended
     status:
-      description: pending, delivered or dead; empty where the API does not say.
+      description: pending, delivered or dead; empty if the API does not say.
       type: str
       sample: pending
     attempts:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: webhook_subscription
-short_description: Make, change and remove a webhook subscription
+short_description: Create, change and remove a webhook subscription
 version_added: "0.1.0"
 description:
   - Makes sure that events are delivered to a URL, or that they are not.
-  - A subscription is recognised by O(id), else by its O(url). O(id) together with another O(url) moves it.
-  - What the service has disabled after failures in a row is enabled again, unless O(active=false).
-  - Webhooks are closed to test keys. With one the subscription is simulated, with a warning.
+  - A subscription is recognised by O(id), else by its O(url). O(id) with another O(url) moves it.
+  - If the service has disabled it after repeated failures, it is enabled again, unless O(active=false).
+  - Test keys cannot use webhooks. With a test key the subscription is simulated, with a warning.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
 options:
@@ -23,11 +23,11 @@ options:
     type: str
   url:
     description:
-      - An https URL of a public host that deliveries go to. Needed to make a subscription.
+      - The https URL of a public host that receives the deliveries. Needed to create a subscription.
     type: str
   events:
     description:
-      - Event types such as V(server.created), or V(*). Order does not matter. Needed to make a subscription.
+      - Event types such as V(server.created), or V(*). Order does not matter. Needed to create a subscription.
     type: list
     elements: str
   description:
@@ -36,15 +36,15 @@ options:
     type: str
   active:
     description:
-      - Whether it delivers. If not set, V(true).
+      - Whether it delivers. By default V(true).
     type: bool
   secret_file:
     description:
-      - A file that the signing secret is written to, readable by its owner only, on the machine that does the
-        work (the controller, unless the task is delegated). The service shows the secret once, so it is never
-        part of a result.
-      - If the file is not there, a new secret is made even for a subscription that exists, and B(the old one
-        stops at once). Remove the file to rotate the secret.
+      - Write the signing secret to this file, readable only by its owner, on the machine that does the work (the
+        controller, unless the task is delegated). The service shows the secret once, so it is never part of a
+        result.
+      - If the file is missing, a new secret is made, even for an existing subscription, and B(the old one stops
+        at once). Remove the file to rotate the secret.
     type: path
 extends_documentation_fragment:
   - hosting.cloud.client
@@ -59,7 +59,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Make, change and remove a webhook subscription
+- name: Create, change and remove a webhook subscription
   hosts: localhost
   gather_facts: false
   vars:
@@ -89,7 +89,7 @@ webhook_subscription:
   type: dict
   contains:
     id:
-      description: Number by which the subscription is changed, tested and deleted.
+      description: Number used to change, test and delete the subscription.
       type: str
       sample: "4711"
     mode:

@@ -22,7 +22,7 @@ options:
     type: str
   url:
     description:
-      - URL that it delivers to.
+      - URL of the subscription.
     type: str
 extends_documentation_fragment:
   - hosting.cloud.client
@@ -51,7 +51,7 @@ webhook_subscriptions:
   elements: dict
   contains:
     id:
-      description: Number by which the subscription is changed, tested and deleted.
+      description: Number used to change, test and delete the subscription.
       type: str
       sample: "4711"
     mode:

@@ -10,19 +10,19 @@ module: webhook_test
 short_description: Send a test event to a webhook subscription
 version_added: "0.1.0"
 description:
-  - Has the service deliver a C(ping) at once, past the queue, and shows how the receiver answered.
-  - It is a probe and changes nothing. It is sent once; if the answer is lost, that is reported and not repeated.
-    In check mode nothing is sent.
+  - Makes the service deliver a C(ping) at once, ahead of the queue, and shows the receiver's answer.
+  - It changes nothing. The ping is sent once; if the answer is lost, the task says so and does not repeat it.
+    Check mode sends nothing.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
 options:
   id:
     description:
-      - Id of the webhook subscription. Either id or url.
+      - Id of the webhook subscription. Give id or url.
     type: str
   url:
     description:
-      - URL that it delivers to, which must be the only one with that URL. Either id or url.
+      - URL of the subscription; only one may have it. Give id or url.
     type: str
 extends_documentation_fragment:
   - hosting.cloud.client

@@ -54,7 +54,7 @@ zones:
       type: str
       sample: "5.00"
     price_transfer:
-      description: Price of a transfer to this provider, a decimal text in V(currency); null where there is none.
+      description: Price of a transfer to this provider, a decimal text in V(currency); null if there is none.
       type: str
       sample: "5.00"
     currency:

@@ -492,5 +492,5 @@ def _cannot_change(resource: AnyResource, current: State, found: Diff, inputs: A
         step = f"have it reinstalled, which erases its disk (state: reinstalled, erase: {name})"
     return (
         f"{with_id(resource, current)}: {what}, and that cannot be changed in place; nothing was changed. "
-        f"Next: declare what it is, or {step}"
+        f"Next: declare it as it is, or {step}"
     )

@@ -108,7 +108,7 @@ def diff(
     if not (replaced or rebuilt):  # else the new ones are installed with the rest
         remarks += [
             f"{field} has changed and is installed only when a {resource.title} is made: the change has no "
-            "effect. Next: to have it installed, set rebuild to 'replace' (a new one, the old one is "
+            "effect. Next: to install it, set rebuild to 'replace' (a new one, the old one is "
             "deleted) or 'reinstall' (the same one, its disk is erased)"
             for field in installed
         ]
@@ -163,6 +163,6 @@ def refuse_forbidden(resource: AnyResource, current: State, found: Diff) -> None
         what = ", ".join(found.refusals)
         raise Unchangeable(
             f"{resource.title} {getattr(current, 'name', None) or current.id}: {what} differs, and rebuild "
-            "is 'forbid'; nothing was changed. Next: declare what it is, or set rebuild to "
+            "is 'forbid'; nothing was changed. Next: declare it as it is, or set rebuild to "
             "'replace' or 'reinstall'"
         )

@@ -70,7 +70,7 @@ def must_be_of_this_key(
     """
     if recorded_mode(resource, state) == "test" and not session.client.is_test_key:
         raise ResourceError(
-            f"{resource.title} {state.id} was made with a test key: nothing of it is real, and this is a "
+            f"{resource.title} {state.id} was made with a test key: it is only simulated, and this is a "
             "live key; nothing was done. Next: pulumi up, then pulumi destroy, both with the test key; then "
             "pulumi up with the live key"
         )

@@ -165,9 +165,9 @@ def _missing(account: AccountObjects, managed: ManagedObjects) -> Iterator[Manag
 # --- the report
 
 _NOT_GIVEN = {
-    "pulumi": "no stack was given, so what stacks manage is listed too. "
+    "pulumi": "no stack was given, so objects that stacks manage are listed too. "
     "Next: pulumi stack export > prod.json, then --stack prod.json",
-    "ansible": "no playbook run was given, so what playbooks manage is listed too. "
+    "ansible": "no playbook run was given, so objects that playbooks manage are listed too. "
     "Next: run the playbook with --check and the callback hosting.cloud.drift, then --results drift.json",
 }
 """What is missing to tell what is managed, and how to give it."""

@@ -107,7 +107,7 @@ def _settings(environ: Mapping[str, str], **given: str) -> Settings | exceptions
 @check("key")
 def _key(found: Settings | exceptions.ConfigurationError) -> Check:
     if isinstance(found, exceptions.ConfigurationError):
-        step = f"export {API_KEY_VARIABLE}=…, with a key of the control panel"
+        step = f"export {API_KEY_VARIABLE}=…, with a key from the control panel"
         if any(name in str(found) for name in API_KEY_SOURCES):
             step = ""  # the error has a better one
         return Check.of_error(found, step)
@@ -229,7 +229,7 @@ def _refusal(error: exceptions.HostingError) -> Check:
     code = error.code if isinstance(error, exceptions.ApiError) else ""
     name = "limits" if isinstance(error, exceptions.RateLimitTimeout) else _CHECK_OF_CODE.get(code, "account")
     steps = {
-        "invalid_token": f"export {API_KEY_VARIABLE}=…, with a key of the control panel: this one may be "
+        "invalid_token": f"export {API_KEY_VARIABLE}=…, with a key from the control panel: this one may be "
         "revoked, rotated or of another service",
         "ip_not_allowed": "add this machine's address to the key's allow-list in the control panel",
     }

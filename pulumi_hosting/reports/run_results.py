@@ -27,7 +27,7 @@ def stack_export(path: Path) -> Iterator[JsonObject]:
     with reading(path, "pulumi stack export") as found:
         if not isinstance(found.get("deployment"), Mapping):
             raise Unusable(
-                f"{named(path)} is no export of a stack. Next: "
+                f"{named(path)} is not a stack export. Next: "
                 f"pulumi stack export > {file_for(path, 'stack.json')}"
             )
         yield found
@@ -93,14 +93,16 @@ def reading(path: Path, what: str) -> Iterator[JsonObject]:
         found = json.loads(text)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is not JSON"
-        raise Unusable(f"{named(path)} cannot be read: {reason}. Next: give {what}") from None
+        raise Unusable(f"{named(path)} cannot be read: {reason}. Next: pass the output of {what}") from None
     if not isinstance(found, Mapping):
-        raise Unusable(f"{named(path)} holds no JSON object. Next: give {what}")
+        raise Unusable(f"{named(path)} does not hold a JSON object. Next: pass the output of {what}")
     try:
         _check_parts(found)
         yield found
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise Unusable(f"{named(path)} cannot be read: it is damaged. Next: give {what}") from None
+        raise Unusable(
+            f"{named(path)} cannot be read: it is damaged. Next: pass the output of {what}"
+        ) from None
 
 
 _LISTS = ("steps", "resources", "pending_operations", "plays", "tasks")
@@ -321,7 +323,7 @@ def _planned(path: Path, found: JsonObject) -> Planned:
     if isinstance(found.get("plays"), list):
         return Planned(tuple(of_results(result for _, _, result in task_results(found))))
     raise Unusable(
-        f"{named(path)} is no preview and no result of a check run. Next: "
+        f"{named(path)} is neither a preview nor the result of a check run. Next: "
         f"pulumi preview --json > {file_for(path, 'preview.json')}"
     )
 

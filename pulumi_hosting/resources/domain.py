@@ -354,7 +354,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
             )
         if ascii_name(found.name) != inputs.name:
             raise errors.ResourceError(
-                f"adopt_id: domain {id} is {found.name}, not {inputs.name}. Next: declare what it is"
+                f"adopt_id: domain {id} is {found.name}, not {inputs.name}. Next: declare it as it is"
             )
         return found
 

@@ -86,7 +86,7 @@ class PtrResource(
     title: ClassVar[str] = "PTR record"
     natural_key: ClassVar = ("server_id", "address")
     parent = "server"
-    early_deletion = "destroy clears the record before it deletes the server, which takes it along anyway"
+    early_deletion = "destroy clears the record before it deletes the server, which would remove it anyway"
     control_path = "/servers/{}/ips/{}"
     control_removal: ClassVar = {"ptr": None}
     replacement = "free"

@@ -86,7 +86,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         ended = server_calls.how_it_ended(id, server, last.name, last.next_due_at)
         other = tagged_elsewhere(request, REPORT_AGE)
         request.warn(
-            f"{ended}; a new one is ordered where the program declares it"
+            f"{ended}; a new one is ordered if the program declares it"
             if other is None
             else f"{ended}; {server_calls.described(other)}: {request.client.words.apply} takes it over or "
             "names the setting that does, and before that no destroy deletes it"

@@ -168,7 +168,7 @@ def adoptable_server(request: Request, id: str, declared: Mapping[str, Any]) -> 
     kept = {} if passes(check_server_name, str(declared.get("name"))) else {"name": server.name}
     if differing := differences(shown | kept, declared):  # another name could not be sent
         raise errors.ResourceError(
-            f"adopt_id: server {id} is not the declared one: {'; '.join(differing)}. Next: declare what it is"
+            f"adopt_id: server {id} is not as declared: {'; '.join(differing)}. Next: declare it as it is"
         )
     return server
 

@@ -279,7 +279,7 @@ class ServerResource(
         if unkept and inputs.adopt_id is None and not inputs.ssh_key_ids:
             discarded = "was discarded, since root_password_file is not set"
             why = discarded if state.root_password else "was not shown to this run"
-            step = f"have another one made: {request.client.words.reset.format(id=state.id)}"
+            step = f"reset it: {request.client.words.reset.format(id=state.id)}"
             request.warn(f"server {state.id}: its generated root password {why}. Next: {step}")
         state = self.set_power(request, self._set_late(request, state, inputs, is_new), inputs)
         return self.until_ready(request, state, inputs.ready)

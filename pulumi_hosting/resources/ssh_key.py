@@ -175,7 +175,7 @@ class SshKeyResource(
             )
         if found.name != inputs.name or material(found.public_key) != material(inputs.public_key):
             other = "is another key" if found.name == inputs.name else f"is named {found.name!r}"
-            raise ResourceError(f"adopt_id: SSH key {id} {other}. Next: declare what it is")
+            raise ResourceError(f"adopt_id: SSH key {id} {other}. Next: declare it as it is")
         return found
 
     def _existing(self, request: Request, inputs: SshKeyInputs) -> SshKeyState | None:

@@ -290,7 +290,7 @@ class WebhookSubscriptionResource(
         request.taken_over.add(id)
         if inputs.rotation is None:
             unknown = f"{self.title} {id} is taken over; its secret is not known here"
-            request.warn(f"{unknown}. Next: set rotation to have a new one made")
+            request.warn(f"{unknown}. Next: set rotation to make a new one")
         tag = None if request.name_is_identity else tags.next_tag(search.tag_of(found), request.identity)
         return from_api(found, inputs.url, tag=tag)
 

@@ -11,7 +11,7 @@ from pulumi_hosting.client.exceptions import OrderFailed as OrderFailed
 from pulumi_hosting.client.exceptions import ResourceError as ResourceError
 from pulumi_hosting.client.exceptions import WaitTimeout as WaitTimeout
 
-AWAITED = "run again: it is waited for until seven days after its order, and not paid again"
+AWAITED = "run again: the run waits for it until seven days after its order, and does not pay again"
 """The next step after a wait for a purchase. The service remembers keys for as long."""
 
 

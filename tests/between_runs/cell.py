@@ -68,7 +68,7 @@ ADVICE: tuple[tuple[str, Step], ...] = (
     (r"top up()", lambda world, _: world.control("PATCH", "/account", PLENTY)),
     (r"use a key of its account()", lambda world, _: setattr(world.network, "live_key", world.key)),
     (r"contact the provider()", _unlock),
-    (r"(waited for until seven days)", lambda world, _: world.wait()),
+    (r"(waits for it until seven days)", lambda world, _: world.wait()),
     (r"pulumi up, (which waits for it)", lambda world, _: world.wait()),
     (r"pulumi (?:up --)?refresh()", lambda world, _: world.run("refresh")),
     (r"pulumi up()", lambda world, _: world.run("up")),

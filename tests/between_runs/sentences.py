@@ -243,7 +243,7 @@ CLAIMS: tuple[tuple[Callable[[Said], bool], str], ...] = (
         lambda said: not said.lives(said.before) and not said.lives(),
         r"server ID \(\w+\) is gone from the account(?: \(last due DATE\))?(?:, and the state .*)?",
     ),
-    (Said.orders_again, r"a new one is ordered where the program declares it"),
+    (Said.orders_again, r"a new one is ordered if the program declares it"),
     (
         lambda said: not said.lives(),
         r"(?P<kind>domain|server) ID is gone: it was deleted outside of this program",

@@ -182,7 +182,7 @@ def test_what_is_kept_is_remarked_unless_all_is_installed() -> None:
     assert kept.fields == {"last"}
     assert kept.remarks == (
         "key has changed and is installed only when a rebuildable gadget is made: the change has no effect. "
-        "Next: to have it installed, set rebuild to 'replace' (a new one, the old one is deleted) or "
+        "Next: to install it, set rebuild to 'replace' (a new one, the old one is deleted) or "
         "'reinstall' (the same one, its disk is erased)",
     )
     assert diff(gadget, olds, {**SAME, "key": "new", "size": 3}).remarks == ()
@@ -220,7 +220,7 @@ def test_what_is_forbidden_stops_before_anything_is_changed() -> None:
             refuse_forbidden(Gadget(), GadgetState(id="7", name=name), found)
         assert str(caught.value) == (
             f"gadget {called}: key, image differs, and rebuild is 'forbid'; nothing was changed. Next: "
-            "declare what it is, or set rebuild to 'replace' or 'reinstall'"
+            "declare it as it is, or set rebuild to 'replace' or 'reinstall'"
         )
     refuse_forbidden(Gadget(), GadgetState(id="7"), Diff((FieldChange("key", 1, 2, True),)))
 

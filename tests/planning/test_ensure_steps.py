@@ -248,12 +248,12 @@ def test_a_replacement_need_not_be_waited_for(wait: bool, id: str) -> None:
         (
             GadgetInputs(name="a", size=3, key="new"),
             "size is 2, not 3; key is 'old', not 'new', and that cannot be changed in place; nothing was "
-            "changed. Next: declare what it is, or delete it first and order again",
+            "changed. Next: declare it as it is, or delete it first and order again",
         ),
         (
             GadgetInputs(name="a", size=2, key="new", notes="mine"),
             "key is 'old', not 'new', and that cannot be changed in place; nothing was changed. "
-            "Next: declare what it is, or have it reinstalled, which erases its disk (state: reinstalled, "
+            "Next: declare it as it is, or have it reinstalled, which erases its disk (state: reinstalled, "
             "erase: a)",
         ),
     ],

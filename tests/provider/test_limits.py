@@ -228,7 +228,7 @@ def test_what_a_test_key_made_is_not_taken_for_real(account: Account) -> None:
     checked = live.check("server", "web", WEB, web.inputs)
     with pytest.raises(
         ResourceError,
-        match=r"was made with a test key: nothing of it is real.*Next: pulumi up, then pulumi destroy, both "
+        match=r"was made with a test key: it is only simulated.*Next: pulumi up, then pulumi destroy, both "
         r"with the test key",
     ):
         live.of("server").diff(web.id, web.outputs, checked)

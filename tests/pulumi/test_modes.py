@@ -86,7 +86,7 @@ def test_a_live_key_touches_nothing_simulated(sandbox: Program) -> None:
     refused = sandbox.stack.up()
     assert refused.exit_code != 0
     assert (
-        "was made with a test key: nothing of it is real, and this is a live key; nothing was done"
+        "was made with a test key: it is only simulated, and this is a live key; nothing was done"
     ) in refused.output
     for refused in (sandbox.stack.refresh(), sandbox.stack.destroy()):
         assert refused.exit_code != 0

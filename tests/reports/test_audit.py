@@ -142,8 +142,8 @@ def test_what_adopts_is_named_for_every_form(command: Command, owner: Owner) -> 
 
 HINTS = {"server": "server", "server_ip": "server address", "ssh_key": "SSH key"}
 NO_STACK = (
-    "no stack was given, so what stacks manage is listed too. Next: pulumi stack export > prod.json, then "
-    "--stack prod.json"
+    "no stack was given, so objects that stacks manage are listed too. Next: pulumi stack export > prod.json, "
+    "then --stack prod.json"
 )
 DELETES = ("destroy", "state=absent", "delete")
 """What commands that remove something have."""
@@ -359,7 +359,7 @@ def test_a_file_that_is_no_export_is_refused(command: Command, tmp_path: Path) -
     (tmp_path / "x.json").write_text("[1]")
     answer = command("audit", "--stack", tmp_path / "x.json")
     assert answer.exit_code == 2
-    assert "Next: give pulumi stack export" in answer.stderr
+    assert "Next: pass the output of pulumi stack export" in answer.stderr
 
 
 def test_a_domain_that_does_not_renew_itself_is_named_and_no_reason_to_fail(

@@ -79,7 +79,7 @@ def test_without_anything_it_says_what_is_missing_first(command: Command) -> Non
     assert shown.exit_code == 1
     first, second, third, *_ = shown.output.splitlines()
     assert first == (
-        "problem  key           no API key. Next: export HOSTING_API_KEY=…, with a key of the control panel"
+        "problem  key           no API key. Next: export HOSTING_API_KEY=…, with a key from the control panel"
     )
     assert second.startswith("problem  base URL      no base URL. Next: export HOSTING_BASE_URL=")
     assert third.startswith("warning  service       not asked")
@@ -192,7 +192,7 @@ def test_a_revoked_key(owner: Owner, command: Command) -> None:
     assert len(problem) == 1
     assert "the API key is not valid (401 invalid_token, get_me, request " in problem[0]
     assert (
-        "Next: export HOSTING_API_KEY=…, with a key of the control panel: this one may be revoked"
+        "Next: export HOSTING_API_KEY=…, with a key from the control panel: this one may be revoked"
         in problem[0]
     )
 

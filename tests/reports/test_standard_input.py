@@ -11,10 +11,10 @@ from pulumi_hosting.cli import main
     [
         (
             ["cost", "-"],
-            "standard input is no preview and no result of a check run. Next: "
+            "standard input is neither a preview nor the result of a check run. Next: "
             "pulumi preview --json > preview.json",
         ),
-        (["recover", "-"], "standard input is no export of a stack. Next: pulumi stack export > stack.json"),
+        (["recover", "-"], "standard input is not a stack export. Next: pulumi stack export > stack.json"),
     ],
 )
 def test_what_is_refused_on_standard_input_names_a_file(command: list[str], told: str) -> None:
@@ -24,5 +24,5 @@ def test_what_is_refused_on_standard_input_names_a_file(command: list[str], told
 
 def test_standard_input_that_is_not_json_is_named() -> None:
     answer = CliRunner().invoke(main, ["recover", "-"], input="x", env={"HOSTING_API_KEY": ""})
-    told = "standard input cannot be read: it is not JSON. Next: give pulumi stack export"
+    told = "standard input cannot be read: it is not JSON. Next: pass the output of pulumi stack export"
     assert (answer.exit_code, answer.stderr) == (2, f"error: {told}\n")

@@ -46,7 +46,7 @@ def not_assigned(harness: ResourceHarness, server: str, **more: Any) -> tuple[Se
     """A purchase whose address does not come, as the state has it, and its invoice."""
     harness.fault({"ip": "never"}, path=PURCHASE)
     saved: list[Any] = []
-    with pytest.raises(WaitTimeout, match=r"is not assigned after .*it is waited for until seven days"):
+    with pytest.raises(WaitTimeout, match=r"is not assigned after .*the run waits for it until seven days"):
         apply.create(request(harness, **more), SERVER_IP, inputs_of(server), saved.append)
     (invoice,) = [
         row["id"]

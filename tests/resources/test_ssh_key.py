@@ -83,7 +83,7 @@ def test_of_several_that_are_the_same_each_is_taken_over_by_its_id(harness: Reso
         assert (made.id, made.taken_over) == (str(id), True)
         apply.delete(harness.context(identity=identity), RESOURCE, made)
     for wrong, message in (
-        ({"adopt_id": str(other)}, f"adopt_id: SSH key {other} is named 'bob'. Next: declare what it is"),
+        ({"adopt_id": str(other)}, f"adopt_id: SSH key {other} is named 'bob'. Next: declare it as it is"),
         (
             {"adopt_id": str(first), "public_key": OTHER},
             f"adopt_id: SSH key {first} is another key. Next: decl",

@@ -22,7 +22,7 @@ class PtrDeclaration(Declaration):
     _secrets = ()
     _default_name = False
     _is_of_a_server = True
-    _early_deletion = "destroy clears the record before it deletes the server, which takes it along anyway"
+    _early_deletion = "destroy clears the record before it deletes the server, which would remove it anyway"
     _delete_before_replace = True
     mode: pulumi.Output[str]
     """live, or test: made with a test key, so only simulated."""

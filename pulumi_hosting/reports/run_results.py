@@ -100,9 +100,7 @@ def reading(path: Path, what: str) -> Iterator[JsonObject]:
         _check_parts(found)
         yield found
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise Unusable(
-            f"{named(path)} cannot be read: it is damaged. Next: pass the output of {what}"
-        ) from None
+        raise Unusable(f"{named(path)} is damaged. Next: pass the output of {what}") from None
 
 
 _LISTS = ("steps", "resources", "pending_operations", "plays", "tasks")

@@ -142,8 +142,8 @@ def test_what_adopts_is_named_for_every_form(command: Command, owner: Owner) -> 
 
 HINTS = {"server": "server", "server_ip": "server address", "ssh_key": "SSH key"}
 NO_STACK = (
-    "no stack was given, so objects that stacks manage are listed too. Next: pulumi stack export > prod.json, "
-    "then --stack prod.json"
+    "no stack was given, so objects that stacks manage are listed too. "
+    "Next: pulumi stack export > prod.json, then --stack prod.json"
 )
 DELETES = ("destroy", "state=absent", "delete")
 """What commands that remove something have."""

@@ -97,8 +97,8 @@ class ServerInputs(base.Inputs):
         base.Trait(policy=True, preferred=True, names="tariff_id", decides="price"),
     ] = m.optional(
         "Name of the tariff, from the catalog, instead of tariff_id, or several in order of preference: if "
-        "one is out of stock or cannot be ordered, the next one is ordered. Names are resolved when the server is "
-        "ordered; a later change of the catalog, and the order of the names, is no difference."
+        "one is out of stock or cannot be ordered, the next one is ordered. Names are resolved when the "
+        "server is ordered; a later change of the catalog, and the order of the names, is no difference."
     )
     adopt_id: Annotated[base.IdText | None, base.ADOPTS] = m.optional(
         "Take over this existing server instead of ordering one. Tariff and image must be the declared ones."

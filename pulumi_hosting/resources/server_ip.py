@@ -164,6 +164,7 @@ class ServerIpResource(
 
     @taken_again
     def create(self, request: Request, inputs: ServerIpInputs) -> ServerIpState:
+        request.session.addresses_to_buy[inputs.server_id].discard(request.identity)
         if inputs.adopt_id is not None:
             return _from_api(inputs.server_id, self._adoptable(request, inputs.server_id, inputs.adopt_id))
         if request.client.is_test_key:
@@ -345,14 +346,19 @@ class ServerIpResource(
         return catalog_reads.charge(request, quote.prorated_now, quote.currency, what)
 
     def validate(self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]) -> base.Reasons:
-        """The server is there and may have one more address."""
+        """The server is there and may have one more address, beside those that this run is to buy before."""
         if "server_id" not in desired or desired.get("adopt_id") is not None or request.client.is_test_key:
             return {}
         quote = address_list.quote_of(request, desired["server_id"])
         if quote is None:
             return {"server_id": f"there is no server {desired['server_id']} on this account"}
-        if quote.extra_ips >= quote.max_extra_ips and not self._has_unowned(request, desired["server_id"]):
-            allowed = f"all of the {quote.max_extra_ips} addresses its tariff allows"
+        planned = request.session.addresses_to_buy[desired["server_id"]]
+        planned.add(request.identity)
+        if quote.extra_ips + len(planned) > quote.max_extra_ips and not self._has_unowned(
+            request, desired["server_id"]
+        ):
+            counted = f", counting {len(planned) - 1} more of this run" if len(planned) > 1 else ""
+            allowed = f"all of the {quote.max_extra_ips} addresses its tariff allows{counted}"
             return {"server_id": f"server {desired['server_id']} has {allowed}"}
         return {}
 

@@ -1,5 +1,6 @@
 """What every request of one process, or one run, shares."""
 
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -46,6 +47,7 @@ class Session:
         self.poll_interval = poll_interval
         self.starts_empty = False
         self.paying: Callable[..., AbstractContextManager[object]] = lambda request, cost: nullcontext()
+        self.addresses_to_buy: defaultdict[str, set[str]] = defaultdict(set)  # server → who has not begun to
         self._announced: set[tuple[str | None, str, str]] = set()
 
     @property

@@ -2,6 +2,7 @@
 API that does not answer.
 """
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -283,3 +284,30 @@ def test_no_price_is_no_order_where_the_charge_is_limited(account: Account) -> N
     ):
         process.create("server", "web", WEB)
     assert account.living_ids == []
+
+
+# --- what a tariff allows
+
+
+def test_addresses_of_one_program_are_counted_together(account: Account) -> None:
+    first = provider_process(account)
+    server = first.create("server", "web", WEB).id
+    one = first.create("server_ip", "one", {"serverId": server})
+    looking = provider_process(account)
+    looking.check("server_ip", "one", {"serverId": server}, one.inputs)  # it is there
+    two, three = (looking.check("server_ip", name, {"serverId": server}) for name in ("two", "three"))
+    for _ in range(2):  # one that is asked about again counts once
+        news = {"serverId": server, IDENTITY: "pulumi:t/dev/server_ip/four"}
+        assert looking.of("server_ip").check({}, news)[1] == {
+            "server_id": f"server {server} has all of the 3 addresses its tariff allows, counting 2 more of "
+            "this run"
+        }
+    # What is bought by now is counted by the account.
+    buying = provider_process(account)
+    for name, inputs in (("two", two), ("three", three)):
+        buying.check("server_ip", name, {"serverId": server})
+        buying.of("server_ip").create(inputs)
+    assert buying.of("server_ip").check({}, news)[1] == {
+        "server_id": f"server {server} has all of the 3 addresses its tariff allows"
+    }
+    assert account.moved() == Decimal("11.00")

@@ -37,15 +37,16 @@ def may_be_proven(request: Request, server: m.Server) -> bool:
 
 def name_conflict(request: Request, server: m.Server, attempt: int) -> ResourceConflict:
     """The refusal to order beside a living server of the same name that nothing shows to be this
-    declaration's. If a resource of this stack has it, or may have it, under another name of the resource,
-    the alias is the first advice."""
+    declaration's. If another resource has it, the first advice is a name with the stack in it; the alias, if
+    that resource is of this stack."""
     since = f", created {server.created_at:%Y-%m-%d}" if server.created_at else ""
     tag, alias = tag_of(server), ""
     if is_tag(tag):
         names = [name for name in (server.name, server.hostname) if name]
         old = next((name for name in names if is_tag_of(tag, _sibling(request.identity, name))), None)
+        another = f"choose another name, such as {'-'.join([server.name, *request.identity.split('/')[1:2]])}"
         before = "if this resource had another name in the program before"
-        alias = if_renamed(old) or f"{before}, add {alias_option('old-name')}; else "
+        alias = if_renamed(old) or f"{another}; {before}, add {alias_option('old-name')}; else "
     return ResourceConflict(
         f"a server named {server.name!r} exists already (id {server.id}{since}) and nothing shows that this "
         f"declaration ordered it; nothing was ordered. Next: {alias}set adopt_id to {server.id} to take it "

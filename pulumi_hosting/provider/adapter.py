@@ -58,15 +58,14 @@ class Adapter:
         if str(raw.get("server_id")).startswith(ORDER_PREFIX):  # only the order of the server is known
             unknown |= {"server_id"}
         checked = check(self.resource, raw, unknown)
-        sent = {} if before or self.resource.Inputs.adopted_by(raw) else raw
-        failures = unsendable(self.resource, sent) | dict(checked.failures)
+        unsent, failures = {} if before else self._unsent(raw), dict(checked.failures)
         if not failures and self.resource.Inputs.resolved_fields(raw):
             try:
                 named, failures = resolved(lambda: self._request(news), self.resource, checked.values, before)
                 checked = check(self.resource, {**raw, **named}, unknown)
             except HostingError as error:  # nothing can be planned of a value that is not known
                 failures = {"": str(error)}
-        failures |= conversion.wrong_wait_timeout(beside)
+        failures = unsent | failures | conversion.wrong_wait_timeout(beside)
         if beside.get(names.IDENTITY):
             beside[names.IDENTITY] = self.session.identity(
                 str(beside[names.IDENTITY]), beside.get(names.ORGANIZATION)
@@ -79,6 +78,9 @@ class Adapter:
         self.session.replacements.checked(self._label(props), self.resource, identity, wanted)
         if not failures:
             failures = self._refusals(before, checked, props)
+        elif self.ids_may_change and failures.keys() == unsent.keys():
+            there = refusals.of_that_name(self.session, self.resource, self._request(props), checked.known)
+            failures = self._stopped(props, there) if there else failures
         elif not before:
             failures = {**self._refused_beside(failures, raw, unknown, props), **failures}
         later = {key: value for key, value in news.items() if conversion.field_of(key) in unknown}
@@ -93,6 +95,18 @@ class Adapter:
             if value is not None
         }
         return {**shown, **later, **beside}, failures
+
+    def _unsent(self, values: PropertyValues) -> dict[str, str]:
+        """Field → reason, for what the creation cannot send. What is adopted is not sent."""
+        return {} if self.resource.Inputs.adopted_by(values) else unsendable(self.resource, values)
+
+    def _stopped(self, props: PropertyValues, error: errors.ResourceConflict) -> dict[str, str]:
+        """What stands in the way is a refusal; for the native provider a warning in the preview, so that
+        ``preview --import-file`` gets that far. The creation stops anyway."""
+        if self.session.strict or not self.ids_may_change:
+            return {"": str(error)}
+        self.session.stopped[self._label(props)] = str(error)
+        return {}
 
     def _refused_beside(
         self, failures: Collection[str], raw: PropertyValues, unknown: Collection[str], props: PropertyValues
@@ -113,6 +127,8 @@ class Adapter:
         try:
             options = PlanOptions(unreachable="warn", reach=self.session.unreachable)
             planned = plan(request, self.resource, desired, recorded=before, options=options)
+        except errors.ResourceConflict as error:
+            return self._stopped(props, error)
         # a scope is missing; what would be taken over is not there, or not what is declared
         except errors.ResourceError as error:
             return {"": str(error)}
@@ -178,6 +194,8 @@ class Adapter:
 
     def preview_create(self, props: PropertyValues) -> Props:
         """The outputs that are known before creating, the price among them; the others are unknown."""
+        if why := self.session.stopped.get(self._label(props)):
+            self._warn(props, f"the creation will stop: {why}")
         checked = check(self.resource, *conversion.from_pulumi(props))
         known, unknown, fields = checked.values, checked.unknown, self.resource.State.model_fields
         outputs: Props = {
@@ -219,9 +237,10 @@ class Adapter:
         order, was there.
         """
         self.session.must_be_able_to_write(creating=True)
-        request, checked = self._request(props), check(self.resource, conversion.from_pulumi(props)[0])
-        if checked.failures:
-            raise InvalidInput(checked.failures, self._name(props))
+        request, raw = self._request(props), conversion.from_pulumi(props)[0]
+        checked = check(self.resource, raw)
+        if failures := {**self._unsent(raw), **checked.failures}:
+            raise InvalidInput(failures, self._name(props))
         inputs, budget = checked.inputs, self.session.budget
         spending.must_be_affordable(budget, request, self.resource, inputs)
         request.approve = lambda: spending.approve(budget, request, self.resource, inputs)

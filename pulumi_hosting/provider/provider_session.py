@@ -90,6 +90,7 @@ class ProviderSession(Session):
         self._unreachable: HostingError | None = None
         self._warned = False
         self._told_money = ""
+        self.stopped: dict[str, str] = {}  # label → why the creation of what is declared will stop
         self.starts_empty = True  # until the engine tells of an entry of the stack's state
         self.replacements = Replacements()
         self.ledger = RunLedger(lambda: account_scope(self.client))

@@ -1,16 +1,24 @@
 """Why the provider does not touch an object, or leaves it where it is, and what to do next."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from pulumi_hosting.client.exceptions import CallError, HostingError
 from pulumi_hosting.planning.plan import cannot_answer
 from pulumi_hosting.provider import names
 from pulumi_hosting.provider.names import PropertyValues, class_of
 from pulumi_hosting.provider.provider_session import ProviderSession
-from pulumi_hosting.resources.base import AnyResource, State
-from pulumi_hosting.resources.powers import recorded_mode
-from pulumi_hosting.session.errors import NotOurs, ResourceError, StillOrdered, WaitTimeout
+from pulumi_hosting.resources.base import AnyResource, Inputs, State
+from pulumi_hosting.resources.powers import Findable, recorded_mode
+from pulumi_hosting.session.errors import (
+    AmbiguousMatch,
+    NotOurs,
+    ResourceConflict,
+    ResourceError,
+    StillOrdered,
+    WaitTimeout,
+)
+from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import name_in
 
 
@@ -82,6 +90,26 @@ def must_be_of_this_key(
                 raise
             unreachable = error
     return unreachable
+
+
+def of_that_name(
+    session: ProviderSession, resource: AnyResource, request: Request, wanted: Inputs
+) -> ResourceConflict | None:
+    """The object that has a name which cannot be sent already, if the account can be asked."""
+    if not isinstance(resource, Findable):
+        return None
+    with suppress(HostingError):
+        try:
+            found = session.unreachable() or resource.find(request, wanted)
+        except AmbiguousMatch as error:
+            return ResourceConflict(str(error), id="")
+        if isinstance(found, State):
+            return ResourceConflict(
+                f"{resource.title} {found.id} has this name, which an order cannot carry. Next: set "
+                f"adopt_id to {found.id} to take it over, or import it",
+                id=found.id,
+            )
+    return None
 
 
 def not_there_yet(resource: AnyResource, id: str) -> str:

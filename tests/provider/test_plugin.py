@@ -327,3 +327,31 @@ def test_what_is_declared_after_an_import_and_never_shown_is_compared_from_then_
     live = plugin.read(SERVER, id, found.properties, declared)
     assert unmarshal(live.inputs).values["password"] == "Abcdefg1"
     assert "password" in unmarshal(live.inputs).secrets
+
+
+# --- what stands where an object would be created
+
+
+@pytest.mark.parametrize("name", ["web", "Web Server"])
+def test_a_server_of_the_name_is_a_warning_in_the_preview_and_stops_the_creation(
+    plugin: Asked, name: str
+) -> None:
+    """``preview --import-file`` writes nothing if the preview fails."""
+    id = plugin.control("POST", "/servers", {"name": "web", "created_at": "2026-01-01T00:00:00Z"})["id"]
+    plugin.control("PATCH", f"/servers/{id}", {"name": name})
+    inputs = plugin.inputs(SERVER, {**WEB, "name": name})
+    assert plugin.engine.lines == []
+    assert not plugin.create(SERVER, inputs, preview=True).id
+    (warned,) = plugin.engine.lines
+    assert (warned.severity, f"set adopt_id to {id}" in warned.message) == (engine_pb2.WARNING, True)
+    with pytest.raises(Refused, match="exists already" if name == "web" else "name: may contain only"):
+        plugin.create(SERVER, inputs)
+    assert [server["id"] for server in plugin.control("GET", "/objects")["servers"]] == [id]
+    plugin.configure(strict=True)
+    (failure,) = plugin.check(SERVER, {**WEB, "name": name}).failures
+    assert f"set adopt_id to {id}" in failure.reason
+
+
+def test_a_name_that_cannot_be_sent_and_that_nothing_has_is_refused_in_the_preview(plugin: Asked) -> None:
+    (failure,) = plugin.check(SERVER, {**WEB, "name": "Web Server"}).failures
+    assert "name: may contain only" in failure.reason

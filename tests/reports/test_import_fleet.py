@@ -13,7 +13,7 @@ import yaml
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.private_directory import directory as private_directory
 from pulumi_hosting.emulator import Running
-from pulumi_hosting.rehearsal.engines import Engine
+from pulumi_hosting.rehearsal.engines import PULUMI, Engine, choose
 from pulumi_hosting.rehearsal.warm_python import WarmPython
 from pulumi_hosting.reports import import_files
 from tests.ansible.conftest import Ansible, ansible_environ
@@ -138,6 +138,39 @@ def test_what_pulumi_imports_agrees_with_the_program(
             assert done.exit_code == 0, done.output
     again = stack.preview("--expect-no-changes")
     assert again.exit_code == 0, again.output
+    assert (owner.ledger(), owner.untagged(), writes(owner, asked)) == (ledger, before, set())
+
+
+@pytest.mark.slow
+@pytest.mark.program("pulumi")
+def test_the_file_of_a_preview_asks_for_what_the_program_imports(
+    emulator: Running, command: Command, tmp_path: Path
+) -> None:
+    """``preview --import-file`` of the program without its ids, then ``import --file`` with them."""
+    owner, directory, file = Fleet(emulator, 11, 2), tmp_path / "shop", tmp_path / "file.json"
+    owner.control("POST", "/clock", {"advance": 8 * 86400})  # no key proves any more whose they are
+    assert command("import", directory, "--form", "native", key=owner.key).exit_code == 0
+    ledger, before, asked = owner.ledger(), owner.untagged(), owner.control.requests()
+    stack, program = owner.stack(choose(PULUMI), directory, tmp_path / "home"), directory / "__main__.py"
+    text = program.read_text()
+    pattern = r'hosting\.\w+\(\s*"([^"]+)",.*?import_="([^"]+)"'
+    ids = dict(re.findall(pattern, text, re.S))
+    program.write_text(re.sub(r'import_="[^"]+"', "import_=None", text))
+    looked = stack.preview("--import-file", str(file))
+    assert looked.exit_code == 0, looked.output
+    assert "the creation will stop" in looked.output
+    asks = json.loads(file.read_text())
+    assert {row["name"] for row in asks["resources"]} == {*ids}
+    for row in asks["resources"]:
+        row["id"] = ids[row["name"]]
+    file.write_text(json.dumps(asks))
+    with stack.unchecked("what is not imported yet is in no stack"):
+        done = stack.run("import", "--file", str(file), "--yes", "--generate-code=false")
+    assert done.exit_code == 0, done.output
+    for again in (text, re.sub(r'import_="[^"]+"', "import_=None", text)):
+        program.write_text(again)
+        same = stack.preview("--expect-no-changes")
+        assert same.exit_code == 0, same.output
     assert (owner.ledger(), owner.untagged(), writes(owner, asked)) == (ledger, before, set())
 
 

@@ -35,6 +35,9 @@ SEVERAL: Mapping[str, str] = {"tariff": "tariffs", "tariff_id": "tariff_ids"}
 """Inputs that take one value or several, and what a list of them is called on the wire. The output of the
 first name is the one that was taken; engines and SDKs that know no output show the input of its name."""
 
+UNNAMED = "__unnamed"
+"""Input of a program in Python: it gives no name, and ``name`` is the default one. Never recorded."""
+
 WAIT_TIMEOUT = "waitTimeout"
 
 ORGANIZATION = "__organization"

@@ -49,6 +49,8 @@ class Declaration:
     """Input → the input that may name its value instead."""
     _secrets: ClassVar[tuple[str, ...]]
     _default_name: ClassVar[bool]
+    _plugin_names: ClassVar[bool] = False
+    """Whether the plugin may give another default name, since it knows ``pulumi:autonaming``."""
     _is_of_a_server: ClassVar[bool] = False
     """Whether it takes ``server``, and goes when that goes."""
     _early_deletion: ClassVar[str] = ""
@@ -117,8 +119,10 @@ class Declaration:
             args, is_known = None, False
         written = inputs if args is None else vars(args)
         given = {name: value for name, value in written.items() if value is not None}
-        if self._default_name:
-            given.setdefault("name", resource_name)
+        unnamed: Props = {}
+        if self._default_name and "name" not in given:
+            given["name"] = resource_name
+            unnamed = {names.UNNAMED: True} if self._plugin_names and not mocked() else {}
         warning = None
         if self._is_of_a_server and is_known:
             opts, warning = self._with_its_server(resource_name, given, opts)
@@ -137,7 +141,9 @@ class Declaration:
         opts = _merged(ours, opts)
         register, form, beside = self._form(resource_name, opts)
         own = {*vars(self)}  # what a subclass set before it came here
-        register(resource_name, {**props, **(beside if opts.id is None else {})}, _merged(form, opts))
+        register(
+            resource_name, {**props, **unnamed, **(beside if opts.id is None else {})}, _merged(form, opts)
+        )
         self._wait_for_id_alone(own)
         if warning is not None:
             pulumi.log.warn(f"{resource_name}: {warning}", resource=self)  # type: ignore[arg-type]  # every form is a resource
@@ -242,6 +248,8 @@ class Dynamic(Declaration, Resource):
 
 class Native(Declaration, pulumi.CustomResource):
     """A resource of the native provider ``pulumi-resource-hosting``. It takes over dynamic resources."""
+
+    _plugin_names = True
 
     def _form(self, resource_name: str, opts: pulumi.ResourceOptions) -> _Form:
         explain_interrupts()

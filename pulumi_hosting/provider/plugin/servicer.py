@@ -28,12 +28,13 @@ from pulumi_hosting.provider import names
 from pulumi_hosting.provider.adapter import Adapter
 from pulumi_hosting.provider.failures import PartialFailure, StepFailed, as_user_error, check_failure, fail
 from pulumi_hosting.provider.names import PropertyValues, Props, camel, class_of, token
+from pulumi_hosting.provider.plugin.autonaming import chosen_name
 from pulumi_hosting.provider.plugin.engine_log import EngineConnection, engine_address
 from pulumi_hosting.provider.plugin.install import version
 from pulumi_hosting.provider.plugin.marshal import Properties, marshal, unmarshal
 from pulumi_hosting.provider.plugin.protocol import plugin_pb2, provider_pb2_grpc, status_pb2
 from pulumi_hosting.provider.plugin.protocol import provider_pb2 as rpc
-from pulumi_hosting.provider.provider_session import ProviderSession
+from pulumi_hosting.provider.provider_session import NO_ORGANIZATION, ProviderSession
 from pulumi_hosting.provider.stack_settings import SETTINGS, STACK_SETTINGS, failures_of
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.base import AnyResource
@@ -95,6 +96,17 @@ class ResourceCall:
             urn=urn,
             timeout=timeout or None,
         )
+
+    def default_name(self, request: rpc.CheckRequest, recorded: PropertyValues) -> str:
+        """The name if the program gives none: that of the resource in the program; with
+        ``pulumi:autonaming`` the recorded one, or one that follows from the identity. Raises ``ValueError``.
+        """
+        if not request.HasField("autonaming"):
+            return self.name
+        stack, project = request.urn.removeprefix("urn:pulumi:").split("::")[:2]
+        organization = self._organization.get(names.ORGANIZATION, NO_ORGANIZATION)
+        parts = {self.name, stack, project, organization, self.adapter.session.settings.scope or ""} - {""}
+        return str(recorded.get("name") or chosen_name(request.autonaming, parts))
 
     def with_identity(self, values: PropertyValues) -> Props:
         """For the adapter."""
@@ -211,7 +223,12 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         self, request: rpc.ProviderHandshakeRequest, context: Context
     ) -> rpc.ProviderHandshakeResponse:
         self.engine.connect(request.engine_address)
-        return rpc.ProviderHandshakeResponse(accept_secrets=True, accept_resources=False, accept_outputs=True)
+        return rpc.ProviderHandshakeResponse(
+            accept_secrets=True,
+            accept_resources=False,
+            accept_outputs=True,
+            supports_autonaming_configuration=True,
+        )
 
     def Attach(self, request: plugin_pb2.PluginAttach, context: Context) -> empty_pb2.Empty:
         self.engine.connect(request.address)
@@ -273,7 +290,11 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         self.session.configure({name: given.get(name) for name in SETTINGS})
         self.session.ledger.run = self.engine.address
         return rpc.ConfigureResponse(
-            acceptSecrets=True, supportsPreview=True, acceptResources=False, acceptOutputs=True
+            acceptSecrets=True,
+            supportsPreview=True,
+            acceptResources=False,
+            acceptOutputs=True,
+            supports_autonaming_configuration=True,
         )
 
     # --- resources
@@ -302,8 +323,12 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
             self.engine.info(request.urn, IMPORT_REMARK)
         with self._call(request, context, news, declared=news.values) as call:
             props = program_inputs(news.values)
-            if call.resource.default_name and props.get("name") is None:
-                props["name"] = call.name
+            unnamed = props.get("name") is None or names.UNNAMED in news.values
+            if call.resource.default_name and unnamed:
+                try:
+                    props["name"] = call.default_name(request, olds)
+                except ValueError as error:
+                    return rpc.CheckResponse(inputs=request.news, failures=_failures({"name": str(error)}))
             inputs, failures = call.adapter.check(call.with_identity(olds), call.with_identity(props))
             return rpc.CheckResponse(inputs=call.inputs(inputs), failures=_failures(failures))
 

@@ -135,6 +135,13 @@ class Declaration:
             self._stays = stays or opts.id is not None
         secret = {name: pulumi.Output.secret(given[name]) for name in self._secrets if name in given}
         props = self._nothing() | {_Field(name): value for name, value in (given | secret).items()}
+        for path in (opts.ignore_changes if opts else None) or ():
+            if re.match(r"\w+\[\d", path):
+                self._refuse(
+                    resource_name,
+                    f"ignore_changes has {path!r}, and the recorded list may be in another order. Next: "
+                    f"ignore the whole list, {path.partition('[')[0]!r}",
+                )
         # Also for a replacement on demand (--target-replace), for which an engine asks for no difference. The
         # program's own option wins.
         ours = pulumi.ResourceOptions(delete_before_replace=self._delete_before_replace or None)

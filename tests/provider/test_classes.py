@@ -140,6 +140,17 @@ def test_a_users_own_keys_stay_as_they_are(pretended: Engine, form: str) -> None
     assert pretended.run(lambda: made.custom_fields) == keys
 
 
+def test_an_item_of_a_list_cannot_be_ignored_by_its_index(pretended: Engine, form: str) -> None:
+    hook = partial(class_of(form, "webhook_subscription"), "hook", url="https://h.example.com", events=["*"])
+    opts = pulumi.ResourceOptions(ignore_changes=["events[0]"])
+    with pytest.raises(pulumi.RunError, match=r"'events\[0\]'.*Next: ignore the whole list, 'events'"):
+        pretended.run(lambda: hook(opts=opts))
+    keys = partial(class_of(form, "server"), "web", tariff_id=1, os="debian-12")
+    with pytest.raises(pulumi.RunError, match="whole list, 'ssh_key_ids'"):
+        pretended.run(lambda: keys(opts=pulumi.ResourceOptions(ignore_changes=["ssh_key_ids[1]"])))
+    pretended.run(lambda: hook(opts=pulumi.ResourceOptions(ignore_changes=["events", 'customFields["a"]'])))
+
+
 def test_options_name_fields_as_python_does(pretended: Engine, form: str) -> None:
     opts = pulumi.ResourceOptions(
         ignore_changes=["auto_renew", "custom_fields.data_center"], replace_on_changes=["next_due_at"]

@@ -1,7 +1,7 @@
 """Parts of the snapshot as text, for those who keep them in files.
 
-Only fields that the models name are written. Unknown ones may be secrets of a later version of the API, and
-secrets that are known are left out.
+Only fields that the models name are written, and the mark of an emulator, which tells its accounts apart.
+Others may be secrets of a later version of the API, and secrets that are known are left out.
 """
 
 import json
@@ -97,8 +97,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
         return {
             name: plain(field)
-            for name in type(value).model_fields
-            if (field := getattr(value, name)) is not None and not isinstance(field, Secret)
+            for name in (*type(value).model_fields, "emulator_start")
+            if (field := getattr(value, name, None)) is not None and not isinstance(field, Secret)
         }
     if isinstance(value, Mapping):
         return {name: plain(item) for name, item in value.items() if not isinstance(item, Secret)}

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
+from pulumi_hosting.exactly_once.local_files import account_scope
+from pulumi_hosting.session.snapshot_files import SnapshotFiles
 from tests.ansible.conftest import Ansible, Played
-from tests.ansible.in_process import Play
+from tests.ansible.in_process import Play, task_of
 from tests.ansible.test_playbooks import KEY_LINE, SERVER, order, refused, server
 from tests.support.account import Account
 from tests.support.waiting import wait_until
@@ -377,9 +379,18 @@ def test_simultaneous_hosts_report_each_change_once(ansible: Ansible) -> None:
     assert len(paid) == 2
     assert sum(result["changed"] for result in played.results) == 5
     assert not ansible.living
-    requests = ansible.control("GET", "/requests")
-    keys = [row for row in requests if (row["method"], row["path"].endswith("/ssh-keys")) == ("POST", True)]
-    assert [row["status"] for row in keys if row["status"] < 300] == [201], keys
+    assert ansible.writes().count("POST /ssh-keys") == 1
+
+
+def test_the_tasks_of_a_play_take_the_same_turn(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first one asks whose key it is, and other processes read its answer in a file of the run."""
+    play, scopes = Play(account), []
+    for _ in range(2):
+        monkeypatch.setattr(SnapshotFiles, "_read", {})
+        task = task_of(play, "ssh_key", {"name": "laptop", "public_key": KEY_LINE})
+        scopes.append(account_scope(task.client(read_only=False)))
+    assert account.requested("GET") == ["/me"]
+    assert scopes[0] == scopes[1]
 
 
 def test_an_unpaid_invoice_has_a_payment_link_and_a_paid_one_needs_none(account: Account) -> None:

@@ -68,6 +68,36 @@ def test_tariffs_are_read_by_name() -> None:
     assert images[1] == play("os_image_info", tariff_id=5)["os_images"] != images[0]
 
 
+def test_tariffs_of_a_location_and_keys_of_the_api_are_read_by_name() -> None:
+    emulated = Account()
+    play = Play(emulated)
+    emulated.new_key(name="ci")
+    (location, *_) = play("location_info")["locations"]
+    by_id = play("tariff_info", location_id=location["id"])["tariffs"]
+    assert by_id == play("tariff_info", location=location["name"].upper())["tariffs"]
+    assert by_id == play("tariff_info", location=location["code"])["tariffs"]
+    assert [row["id"] for row in play("tariff_info", name="vds-1")["tariffs"]] == [1]
+    assert [row["name"] for row in play("api_key_info", name="CI")["api_keys"]] == ["ci"]
+    assert play("tariff_info", name="VDS-99")["tariffs"] == []
+    assert "choose one of" in play("tariff_info", location="nowhere")["msg"]
+
+
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_a_server_is_adopted_by_the_name_that_it_has(check_mode: bool) -> None:
+    emulated = Account()
+    emulated.server(name="old")
+    desired = {"name": "web", "adopt_id": "old", **ORDER}
+    taken = Play(emulated, check_mode=check_mode)("server", **desired)
+    assert (taken["changed"], taken["server"]["id"], taken["charge"]) == (True, "20001", None)
+    if not check_mode:  # nothing has the old name any more
+        again = Play(emulated)("server", **desired)
+        assert (again["changed"], again["server"]["id"]) == (False, "20001")
+    missing = Play(emulated, check_mode=check_mode)("server", name="db", adopt_id="nothing", **ORDER)
+    assert "adopt_id: there is no server named 'nothing' on this account" in missing["msg"]
+    assert not Play(emulated, check_mode=True)("server", **desired, state="absent")["failed"]
+    assert charged(emulated) == ["5.00"]
+
+
 def test_a_test_key_passes_over_the_names_of_keys_that_it_made() -> None:
     emulated = Account()
     play = Play(emulated, key=emulated.test_key)

@@ -107,9 +107,10 @@ class LookupInfoModule(HostingModule):
 
     def found(self, task: ModuleTask, request: Request) -> Any:
         if self.one is None or task.params.get(self.id_option) is None:
-            return ask(
-                request, self.lookup, self.ids(task, request), self.query(task) | self.named(task, request)
-            )
+            query = self.query(task) | self.named(task, request)
+            found = ask(request, self.lookup, self.ids(task, request), query)
+            name = None if "name" in query else task.params.get("name")  # else the service looks for it
+            return [item for item in found if _is_named(item, name)] if name else found
         try:
             return [ask(request, self.one, [task.params[self.id_option]], {})]
         except NotFound:
@@ -119,7 +120,17 @@ class LookupInfoModule(HostingModule):
         return [task.params[name] for name in self.path]
 
     def named(self, task: ModuleTask, request: Request) -> Json:
-        """The id of the tariff that the option ``tariff`` names."""
+        """The id of the location, or of the tariff, that an option names."""
+        if (wanted := task.params.get("location")) is not None:
+            rows = ask(request, "getLocations", [], {})
+            ids = [
+                row["id"] for row in rows if wanted.casefold() in (_folded(row["code"]), _folded(row["name"]))
+            ]
+            if len(ids) != 1:
+                choices = ", ".join(str(row["code"]) for row in rows)
+                reason = f"there is no location {wanted!r}: choose one of {choices}"
+                raise InvalidInput({"location": reason}, self.result.replace("_", " "))
+            return {"location_id": ids[0]}
         given = task.chosen({"tariff"} & self.options.keys())
         found, failures = resolved(lambda: request, RESOURCES["server"], given, {}) if given else ({}, {})
         if failures:
@@ -188,6 +199,14 @@ class DeliveryInfoModule(LookupInfoModule):
         from pulumi_hosting.actions import resolve
 
         return [resolve(request, RESOURCES["webhook_subscription"], **task.chosen(("id", "url"))).id]
+
+
+def _folded(text: str | None) -> str:
+    return (text or "").casefold()
+
+
+def _is_named(item: Values, name: str) -> bool:
+    return _folded(item["name"]) == name.strip().casefold()
 
 
 def ask(request: Request, name: str, ids: list[Any], query: Values) -> Any:

@@ -213,7 +213,8 @@ class ResourceModule(HostingModule):
         }
         if self.charges:
             result["charge"] = self.charged(task, outcome)
-            if outcome.state is not None and outcome.action == "created" and result["charge"] is None:
+            found = outcome.state is not None and outcome.action == "created" and outcome.takeover is None
+            if found and result["charge"] is None:
                 # An earlier run bought it, or another host at the same moment.
                 return {**result, "changed": False}
         if task.diff and outcome.changed:

@@ -29,7 +29,7 @@ with suppress(ImportError):  # the task then says what is missing, and where
     from pulumi_hosting.planning.check import declared
     from pulumi_hosting.planning.plan import unknown_price
     from pulumi_hosting.resources import RESOURCES
-    from pulumi_hosting.resources.powers import listed
+    from pulumi_hosting.resources.powers import is_provisional, listed
     from pulumi_hosting.resources.server import ServerBase
     from pulumi_hosting.resources.server_fields import ServerState
     from pulumi_hosting.session.errors import AmbiguousMatch, NoSuchObject, ResourceError
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from pulumi_hosting.actions import ActionOutcome
+    from pulumi_hosting.resources.base import State
 
 ACTIONS_OF_STATES = {"restarted": "server_restart", "reinstalled": "server_reinstall"}
 POWER_OF_STATES = {"started": "running", "stopped": "stopped"}
@@ -60,7 +61,7 @@ class ServerModule(ResourceModule):
 
     def implied(self, task: ModuleTask) -> Json:
         power = POWER_OF_STATES.get(task.params["state"])
-        return super().implied(task) | ({"power": power} if power else {}) | _keys(task)
+        return super().implied(task) | ({"power": power} if power else {}) | _keys(task) | _adopted(task)
 
     def begin(self, task: ModuleTask, request: Request) -> Json | None:
         super().begin(task, request)
@@ -313,6 +314,21 @@ def _keys(task: ModuleTask) -> Json:
     return {"ssh_key_ids": ids}
 
 
+def _adopted(task: ModuleTask) -> Json:
+    """The option ``adopt_id`` as an id, if it is a name. Where a server has the declared name already nothing
+    is adopted, and the other name may be gone with the adoption."""
+    wanted, name = task.given.get("adopt_id"), task.params.get("name")
+    if wanted is None or id_number(wanted) is not None:
+        return {}
+    if task.params["state"] == "absent" or (name and _living(task, name)[1]):
+        return {"adopt_id": None}
+    try:
+        return {"adopt_id": server_named(task, wanted)}
+    except NoSuchObject:
+        reason = f"there is no server named {wanted!r} on this account"
+        raise InvalidInput({"adopt_id": reason}, RESOURCES["server"].called(task.given)) from None
+
+
 def server_id_of(task: ModuleTask) -> str | None:
     """The id of the server that ``server_id`` or ``server_name`` names; None if neither is given. A
     ``server_id`` that is not an id is a name."""
@@ -322,17 +338,22 @@ def server_id_of(task: ModuleTask) -> str | None:
     return str(id) if id_number(id) is not None else server_named(task, id)
 
 
+def _living(task: ModuleTask, name: str) -> tuple[Request, State | None]:
+    """The server of that name, as another task of the run has seen it, perhaps; None if there is none."""
+    from pulumi_hosting.resources.server_powers import SERVER
+
+    request = task.request(f"server/{name}", read_only=True, shared=True)
+    return request, SERVER.find(request, declared(SERVER, {"name": name}).inputs)
+
+
 def server_named(task: ModuleTask, name: str) -> str:
     """The id of the active server of that name. Raises ``ResourceError`` if there is none, or more than
     one, and ``ResourceConflict`` if it has another name by now."""
     from pulumi_hosting.actions import resolve
-    from pulumi_hosting.resources.server_powers import SERVER
 
-    # Seen by another task of the run, perhaps.
-    request = task.request(f"server/{name}", read_only=True, shared=True)
-    found = SERVER.find(request, declared(SERVER, {"name": name}).inputs)
+    request, found = _living(task, name)
     if found is None:
         refuse_renamed(request, name, "done")
-    elif not SERVER.is_provisional(found):
+    elif not is_provisional(RESOURCES["server"], found):
         return str(found.id)
     return str(resolve(task.request("server", read_only=True), RESOURCES["server"], name=name).id)

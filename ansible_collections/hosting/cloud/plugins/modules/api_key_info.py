@@ -20,6 +20,10 @@ options:
     description:
       - Id of one key.
     type: str
+  name:
+    description:
+      - Only the keys of this name; case is ignored.
+    type: str
 extends_documentation_fragment:
   - hosting.cloud.client
   - hosting.cloud.client.info
@@ -121,9 +125,12 @@ from ansible_collections.hosting.cloud.plugins.module_utils.info_module import L
 
 OPTIONS = {
     "id": {"type": "str"},
+    "name": {"type": "str"},
 }
 
-MODULE = LookupInfoModule("api_keys", "getApiKeys", OPTIONS, one="getApiKey")
+MODULE = LookupInfoModule(
+    "api_keys", "getApiKeys", OPTIONS, one="getApiKey", mutually_exclusive=[("id", "name")]
+)
 
 
 def main() -> None:

@@ -127,8 +127,8 @@ options:
     elements: str
   adopt_id:
     description:
-      - If no server has the O(name), take over this one, whatever its name, instead of ordering. Its O(tariff_id)
-        and O(os) must be the declared ones.
+      - 'If no server has the O(name), take over this one instead of ordering: its id, or the name that it has
+        now. Its O(tariff_id) and O(os) must be the declared ones.'
     type: str
   order_attempt:
     description:

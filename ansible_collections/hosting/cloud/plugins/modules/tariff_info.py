@@ -19,10 +19,18 @@ options:
     description:
       - Id of one tariff.
     type: int
+  name:
+    description:
+      - Only the tariffs of this name, such as V(VDS-1); case is ignored.
+    type: str
   location_id:
     description:
       - Only tariffs of this location.
     type: int
+  location:
+    description:
+      - The code or the name of that location, in place of O(location_id).
+    type: str
 extends_documentation_fragment:
   - hosting.cloud.client
   - hosting.cloud.client.info
@@ -184,11 +192,17 @@ from ansible_collections.hosting.cloud.plugins.module_utils.info_module import L
 
 OPTIONS = {
     "id": {"type": "int"},
+    "name": {"type": "str"},
     "location_id": {"type": "int"},
+    "location": {"type": "str"},
 }
 
 MODULE = LookupInfoModule(
-    "tariffs", "getTariffs", OPTIONS, one="getTariff", mutually_exclusive=[("id", "location_id")]
+    "tariffs",
+    "getTariffs",
+    OPTIONS,
+    one="getTariff",
+    mutually_exclusive=[("id", "location_id", "location"), ("id", "name")],
 )
 
 

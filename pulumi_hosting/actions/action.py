@@ -26,6 +26,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.models.field_types import optional
+from pulumi_hosting.api.secrets import clean_text
 from pulumi_hosting.client.exceptions import (
     CallError,
     InvalidInput,
@@ -117,6 +118,15 @@ class Action(ABC, Generic[I, R]):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         cls.Inputs, cls.Result = get_args(vars(cls)["__orig_bases__"][0])[:2]
+
+    @classmethod
+    def called(cls, given: Mapping[str, object]) -> str:
+        """What a message calls the object: ``server 'web'``, by what was ``given``."""
+        kind = cls.kind.partition("_")[0]
+        title = {"api": "API key", "webhook": "webhook subscription"}.get(kind, kind)
+        named = [given[name] for name in ("name", "id", "key_id") if given.get(name) is not None]
+        shown = clean_text(str(named[0]), 100) if named else ""
+        return f"{title} {shown if shown.isdigit() else repr(shown)}" if shown else title
 
     @abstractmethod
     def plan(self, request: Request, inputs: I) -> ActionPlan:
@@ -354,8 +364,8 @@ def resolve(request: Request, resource: Resource[Any, S], *, id: str | None = No
 def _only(request: Request, resource: Resource[Any, S], field: str, value: str) -> S | None:
     try:
         every = list(listed(request, resource, **{field: value}))
-    except ValueError as error:
-        raise InvalidInput({field: str(error)}, resource.title) from None
+    except ValueError:
+        raise InvalidInput({field: f"is no {field} that can be read"}, resource.title) from None
     # A list may hold what is gone, and shows less than a read does.
     living = [found for item in every if (found := resource.read(request, item.id)) is not None]
     if len(living) > 1:

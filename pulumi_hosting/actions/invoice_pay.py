@@ -19,8 +19,8 @@ from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
 _ADVICE = {
-    "cancelled": "remove the task: nothing is owed for it any more",
-    "refunded": "remove the task: it was paid, and the money was returned",
+    "cancelled": "leave it out: nothing is owed for it any more",
+    "refunded": "leave it out: it was paid, and the money was returned",
     "pending": "a payment through its gateway has begun: wait for it",
     "failed": "its payment arrived and the service could not be delivered: ask the provider",
 }

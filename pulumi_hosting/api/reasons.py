@@ -7,6 +7,7 @@ from typing import Literal, get_args, get_origin
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 
 from pulumi_hosting.api.secrets import Secret
 
@@ -44,7 +45,7 @@ def reasons(
     for item in error.errors(include_url=False, include_context=False):
         name = str(item["loc"][0]) if item["loc"] else ""
         info, value = fields.get(name), item["input"]
-        reason = _TYPES.get(item["type"]) or _worded(item["msg"], value)
+        reason = worded(item, value)
         if not name and ": " in reason:
             name, reason = reason.split(": ", 1)  # rules over several fields name the one to correct
         if item["type"] == "extra_forbidden":
@@ -62,8 +63,9 @@ def reasons(
     return found
 
 
-def _worded(message: str, value: object) -> str:
-    """The reason of a validator in words of ours."""
+def worded(item: ErrorDetails, value: object = None) -> str:
+    """The reason of a validator in words of ours. ``value``: what was refused, if it is known."""
+    message = _TYPES.get(item["type"]) or item["msg"]
     if message.startswith("Value should have") and isinstance(value, Secret):
         message = message.replace(" item", " character")
     if message.startswith("Input should be a valid string, unable"):

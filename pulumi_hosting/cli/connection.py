@@ -17,6 +17,7 @@ from pulumi_hosting.client.exceptions import ConfigurationError, HostingError
 from pulumi_hosting.client.words import COMMAND_LINE
 from pulumi_hosting.reports.account_objects import reading
 from pulumi_hosting.reports.report import CannotAnswer, Step
+from pulumi_hosting.session.errors import about
 from pulumi_hosting.session.request import Request
 
 TIMEOUT_VARIABLE = "HOSTING_RATE_LIMIT_TIMEOUT"
@@ -40,15 +41,16 @@ def connect(progress: ProgressLine, *, read_only: bool = True) -> Client:
 
 
 @contextmanager
-def asking(*, read_only: bool = True) -> Iterator[tuple[Request, ProgressLine]]:
+def asking(*, read_only: bool = True, called: str = "") -> Iterator[tuple[Request, ProgressLine]]:
     """A request for the account of the environment, and the bar meanwhile. What the client or the
-    account refuses ends the command.
+    account refuses ends the command. ``called``: what the command is about, as messages call it.
     """
     with ProgressLine() as progress:
         try:
             with connect(progress, read_only=read_only) as client:
                 yield reading(client, progress.above(print_warning), _mode()), progress
         except HostingError as error:
+            about(error, called)
             raise CannotAnswer(str(error)) from None
 
 

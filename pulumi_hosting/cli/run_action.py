@@ -22,7 +22,7 @@ from pulumi_hosting.planning.monthly_budget import MonthlyBudget
 from pulumi_hosting.reports.report import CannotAnswer, Report, Section, Table, Unusable, money
 from pulumi_hosting.schema.fields import fields
 from pulumi_hosting.session.cost import Cost
-from pulumi_hosting.session.errors import LimitExceeded
+from pulumi_hosting.session.errors import LimitExceeded, about
 from pulumi_hosting.session.request import Request
 
 
@@ -84,9 +84,11 @@ def run(
         month = MonthlyBudget(os.environ.get("HOSTING_BUDGET"))
         budget = Budget(Limit("--max-charge", max_charge, "leave it"), month=month).checked()
     except InvalidInput as error:
+        about(error, action.called(given))
         raise Unusable(str(error)) from None
     file = None if password_file is None or preview_only else _PasswordFile(Path(password_file))
-    with file or nullcontext(), asking(read_only=preview_only) as (found, progress):
+    called = action.called(given)
+    with file or nullcontext(), asking(read_only=preview_only, called=called) as (found, progress):
         request = replace(found, identity=f"action:{kind}", info=progress.above(_say))
         outcome = act(request, action, inputs, dry_run=True, approve=partial(_book, budget, request))
         request.session.paying = month.paying

@@ -52,7 +52,7 @@ def with_next_step(text: str, fields: Iterable[str]) -> str:
     >>> with_next_step("os: is required", ["os"])
     'os: is required. Next: correct os'
     """
-    names = [name for name in fields if name.isidentifier()]
+    names = [name for name in fields if name.removeprefix("--").replace("-", "_").isidentifier()]
     return text if "Next: " in text or not names else f"{text.rstrip('.')}. Next: correct {', '.join(names)}"
 
 
@@ -288,6 +288,9 @@ class WebhookRejected(HostingError):
 class ResourceError(HostingError):
     """A stop decided by a resource, not by the service: one line with the object and the next step."""
 
+    def __str__(self) -> str:
+        return f"{_named(self)}{super().__str__()}"
+
 
 class OrderFailed(ResourceError):
     """An order that was accepted and not delivered; its charge was returned.
@@ -313,9 +316,9 @@ class WaitTimeout(ResourceError):
 class AmbiguousMatch(ResourceError):
     """Several objects match a natural key."""
 
-    def __init__(self, what: str, ids: list[str]) -> None:
+    def __init__(self, what: str, ids: list[str], give: str = "give the id") -> None:
         self.ids = ids
         super().__init__(
-            f"{what} matches several objects: ids {', '.join(ids)}. Next: give the id of the one you mean, "
+            f"{what} matches several objects: ids {', '.join(ids)}. Next: {give} of the one you mean, "
             f"or delete the others"
         )

@@ -23,7 +23,7 @@ from pydantic_core import ErrorDetails, from_json
 from pulumi_hosting.api.metadata import Bucket, Meta, OriginalBody, RateLimit
 from pulumi_hosting.api.models.body import Response
 from pulumi_hosting.api.operations import Operation
-from pulumi_hosting.api.reasons import known_words
+from pulumi_hosting.api.reasons import known_words, worded
 from pulumi_hosting.api.secrets import Redactor, clean_text, shielded
 from pulumi_hosting.client.exceptions import (
     NO_ENVELOPE,
@@ -253,7 +253,7 @@ def _places(problems: list[ErrorDetails], redact: Redactor) -> list[str]:
     found = []
     for problem in problems[:5]:
         place = ".".join(printable(str(part), redact, 64) for part in problem["loc"]) or "(whole answer)"
-        found.append(f"{place}: {problem['msg'].removeprefix('Value error, ')}")
+        found.append(f"{place}: {worded(problem)}")
     return found
 
 

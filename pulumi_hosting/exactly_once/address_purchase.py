@@ -405,7 +405,7 @@ class AddressPurchase(Purchase[m.IpAdded, address_list.Purchased]):
                     "they are counted"
                     if self.request.name_is_identity
                     else f"has addresses of unknown origin: {shown}{invoice}; nothing was bought. Next: if "
-                    f"other stacks, playbooks or people have them, set order_attempt to {allowed} to buy "
+                    f"they belong to something else, set order_attempt to {allowed} to buy "
                     "another; if an interrupted run of this resource bought one and nothing else has it, set "
                     "adopt_id to that one"
                 )

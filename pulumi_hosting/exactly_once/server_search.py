@@ -197,6 +197,7 @@ def find_tagged(
         raise AmbiguousMatch(
             f"the ownership tag {ownership_tag(request.identity)} of this resource",
             [str(server.id) for server in own],
+            give="set adopt_id to the id",
         )
     server = own[0] if own else _noted_server(request, wanted.name, attempt) if wanted.name else None
     if server is None or (not own and server.name == wanted.name):

@@ -95,7 +95,7 @@ def _refuse_taken(request: Request, resource: AnyResource, inputs: Any, state: S
             f"{field} names {resource.title} {state.id}, the resource being replaced; nothing was changed. "
             f"Next: leave {field} out; then a new one is made, and {resource.title} {state.id} is deleted"
         )
-    if request.has_owner(state.id):
+    if request.has_owner(state.id) or request.is_declared(state.id, getattr(state, "name", None)):
         others = sorted(map(name_in, labels - {request.label}))
         advice = if_renamed(next(iter(others), None))
         raise ResourceError(

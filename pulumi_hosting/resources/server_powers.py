@@ -253,7 +253,7 @@ class ServerResource(
             raise ValueError(f"several tariffs are named {name!r}: give tariff_id, one of {several}")
         names = {tariff.name.casefold(): tariff.name for tariff in tariffs.values()}
         like = get_close_matches(name.strip().casefold(), names, 1, cutoff=_CLOSE)
-        meant = f"did you mean {names[like[0]]!r}, or " if like else ""
+        meant = f"did you mean {names[like[0]]!r}, or " if like else "choose "
         raise ValueError(f"there is no tariff named {name!r}: {meant}one of {catalog_reads.choices(tariffs)}")
 
     def _has_started(self, request: Request, desired: Mapping[str, Any]) -> bool:

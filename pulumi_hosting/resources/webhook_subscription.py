@@ -396,7 +396,7 @@ class WebhookSubscriptionResource(
         if not same and request.fresh:
             same = search.of_url(search.subscriptions(request, request.seconds_since(began)), inputs.url)
         if len(same) - 1 > len(search.doubles(request, same, same[0]) if same else ()):
-            raise AmbiguousMatch("the url of this webhook subscription", [str(found.id) for found in same])
+            raise AmbiguousMatch("the webhook subscription of this url", [str(found.id) for found in same])
         return from_api(same[0], inputs.url) if same else None
 
     def all(

@@ -1,12 +1,19 @@
 """The errors of resources and actions: stops that we decide, not the service."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
 from pulumi_hosting.api.error_codes import KEY_REFUSED
+from pulumi_hosting.client.exceptions import (
+    ANY_REQUEST,
+    CallError,
+    HostingError,
+    InvalidResponse,
+    RateLimitTimeout,
+)
 from pulumi_hosting.client.exceptions import AmbiguousMatch as AmbiguousMatch
-from pulumi_hosting.client.exceptions import CallError, HostingError, InvalidResponse
 from pulumi_hosting.client.exceptions import OrderFailed as OrderFailed
 from pulumi_hosting.client.exceptions import ResourceError as ResourceError
 from pulumi_hosting.client.exceptions import WaitTimeout as WaitTimeout
@@ -99,6 +106,17 @@ def failing_with(error: HostingError) -> Iterator[None]:
         yield
     except HostingError:
         raise error from None
+
+
+def about(error: HostingError, called: str) -> None:
+    """Let the line of ``error`` begin with what a person calls the object (``server 'web'``), unless it
+    speaks of that first: some are of the setting that is wrong, or of the price."""
+    if isinstance(error, CallError | RateLimitTimeout) or error.subject == ANY_REQUEST:
+        error.subject = called or error.subject
+    elif isinstance(error, ResourceError):
+        title = re.escape(re.sub(r" ('.*'|\d+)$", "", called))
+        speaks_of_it = rf"(an? |the |there is no |order \S+ (for|of) )?{title}s?\b"
+        error.subject = "" if re.match(speaks_of_it, str(error.args[0])) else called
 
 
 def and_then(error: Exception, step: str) -> str:

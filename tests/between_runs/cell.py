@@ -72,7 +72,7 @@ ADVICE: tuple[tuple[str, Step], ...] = (
     (r"pulumi up, (which waits for it)", lambda world, _: world.wait()),
     (r"pulumi (?:up --)?refresh()", lambda world, _: world.run("refresh")),
     (r"pulumi up()", lambda world, _: world.run("up")),
-    (r"(remove the task)", lambda world, _: world.remove()),
+    (r"(leave it out): ", lambda world, _: world.remove()),
     (r"run (?:it )?again (later|then)", lambda world, _: world.wait()),
     (r"run (?:it |the playbook )?again()", lambda world, _: None),
 )

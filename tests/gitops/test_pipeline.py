@@ -135,7 +135,7 @@ def test_from_the_first_pull_request_to_the_nightly_report(ci: CI) -> None:
     forgotten = ci.order_by_hand("forgotten")
     assert ci.job("nightly") == 7, ci.printed
     (issue,) = ci.service.issues.values()
-    assert re.search(rf"^server  {forgotten}  forgotten  5\.00 EUR$", issue["text"], re.MULTILINE), issue["text"]
+    assert f"\nserver  {forgotten}  forgotten  5.00 EUR\n" in issue["text"]
     assert 'To adopt each server: declare hosting.Server("NAME", adopt_id="ID", ...)\n' in issue["text"]
     assert "To adopt everything: pulumi-hosting import DIR --form dynamic\n" in issue["text"]
     ci.control("DELETE", f"/servers/{forgotten}")

@@ -19,7 +19,7 @@ from tests.ansible.test_specs import module
 WORDS_OF = {
     "python": r"idempotency_key=|repeat the (?:same )?call|client\.\w+\.",
     "pulumi": r"\bpulumi [a-z]|hosting:[a-z]\w+",
-    "ansible": r"hosting\.cloud|ansible-|playbook|the option \w+",
+    "ansible": r"hosting\.cloud|ansible-|playbook|the option \w+|(?:the|this|a) tasks?\b",
     "command line": r"--(?!run-program|refresh|target|file|show)[a-z-]+",
 }
 """What only those who use that frontend know."""
@@ -45,7 +45,9 @@ def missing(step: str) -> Iterator[str]:
     for program, rest in re.findall(r"\b(pulumi-hosting|pulumi) ((?:(?!\bpulumi\b)[^`,;()])*)", step):
         yield from _unknown(program, rest.split())
     yield from (name for name in re.findall(r"\bHOSTING_[A-Z_]+", step) if name not in _VARIABLES)
-    yield from (f"hosting:{name}" for name in re.findall(r"\bhosting:(\w+)", step) if name not in SETTINGS)
+    yield from (
+        f"hosting:{name}" for name in re.findall(r"\bhosting:([a-z]\w+)", step) if name not in SETTINGS
+    )
     yield from (name for name in re.findall(r"the option (\w+)", step) if name not in CLIENT_OPTIONS)
     for name, options in re.findall(r"hosting\.cloud\.(\w+) with ([^;]*)", step):
         given = re.findall(r"(\w+)(?=: )|and (\w+)$", options)

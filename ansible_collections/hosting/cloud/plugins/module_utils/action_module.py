@@ -48,8 +48,7 @@ class CoreActionModule(HostingModule):
         return [self.action.Inputs, self.action.Result]
 
     def called(self, task: ModuleTask) -> str:
-        name = task.params.get("name")
-        return f"{self.name.partition('_')[0]} {name!r}" if name else ""
+        return self.action.called(task.params)
 
     def work(self, task: ModuleTask) -> Json:
         return self.act(task, task.request(self.name))

@@ -16,9 +16,9 @@ from .json_types import Json
 from .version import CORE, VERSION
 
 with suppress(ImportError):  # the task then says what is missing, and where
-    from pulumi_hosting.client.exceptions import ANY_REQUEST, CallError, HostingError, RateLimitTimeout
+    from pulumi_hosting.client.exceptions import CallError, HostingError
     from pulumi_hosting.client.words import Words
-    from pulumi_hosting.session.errors import and_then
+    from pulumi_hosting.session.errors import ResourceError, about, and_then
 
 
 if TYPE_CHECKING:
@@ -70,14 +70,12 @@ def failed(error: Exception, task: ModuleTask | None = None, called: str = "") -
     """The failure that an error is; with what the ``task`` had done before it. ``called``: its object."""
     if isinstance(error, HostingError):
         error._words = words()
-        # What was refused here says itself what it is about, unless it was the arguments of a call.
-        if called and (isinstance(error, CallError | RateLimitTimeout) or error.subject == ANY_REQUEST):
-            error.subject = called
+        about(error, called)
     failure = failure_of(error) if isinstance(error, HostingError) else _defect(error)
-    return failure if task is None else _with_what_was_done(task, failure, error)
+    return failure if task is None else _with_what_was_done(task, failure, error, called or "this task")
 
 
-def _with_what_was_done(task: ModuleTask, failure: Json, error: Exception) -> Json:
+def _with_what_was_done(task: ModuleTask, failure: Json, error: Exception, called: str) -> Json:
     """The failure, with what the task's own requests had bought, paid or changed before it."""
     if task.check_mode or failure["failure"]["code"] == ORDER_FAILED:
         return failure
@@ -94,11 +92,14 @@ def _with_what_was_done(task: ModuleTask, failure: Json, error: Exception) -> Js
     what = (
         f"{task.progress.what}{cost}"
         if task.progress is not None and known.get("changed")
-        else "a part was done"
+        else f"{called}: a part was done"
     )
     # After an error of the service the next run does the rest. Our own errors say themselves what to do next.
     rest = failure["msg"]
-    if isinstance(error, CallError):
+    if isinstance(error, ResourceError):
+        error.subject = ""
+        rest = str(error)
+    elif isinstance(error, CallError):
         step, error.subject = f"{words().again}, which sets the rest", ""
         rest = f"{error.summary.rstrip('.')}. {and_then(error, step)}"
     return {**known, **failure, "changed": True, "msg": " ".join(f"{what}; {rest}".split())}
@@ -115,7 +116,7 @@ def failure_of(error: Any) -> Json:
 
 def invalid_arguments(text: str) -> Json:
     """The failure of a task whose arguments Ansible itself refuses."""
-    return _failure(text, "invalid_input")
+    return _failure(f"{text.rstrip('.')}. Next: correct the options of this task", "invalid_input")
 
 
 def _defect(error: Exception) -> Json:

@@ -157,7 +157,7 @@ class ResourceModule(HostingModule):
     # --- what differs from one resource to another
 
     def called(self, task: ModuleTask) -> str:
-        return self.resource.called(task.params) if task.params.get("name") else ""
+        return self.resource.called(task.params)
 
     def identity(self, task: ModuleTask, desired: Values) -> str:
         """What names the object among those of its kind."""

@@ -1,6 +1,6 @@
 """Refusals that are not provoked in a frontend, each with the reason."""
 
-NOBODY = {
+NOWHERE = {
     "exactly_once/address_purchase.py Owners.claimed": "tests/resources/test_addresses_concurrent.py::"
     "test_where_refusals_are_not_remembered_two_machines_stop_and_pay_no_more",
     "exactly_once/idempotency_keys.py KeyWalk.leave": "tests/exactly_once/test_key_probe.py::"
@@ -17,7 +17,7 @@ NOBODY = {
     "test_of_two_states_of_one_identity_with_different_bodies_the_second_stops",
     "planning/monthly_budget.py MonthlyBudget.paying": "an unknown price is refused before it is paid",
     "resources/domain.py DomainBase._from_order": "an order has an answer or a domain",
-    "resources/powers.py listed": "nobody lists what the API has no list of",
+    "resources/powers.py listed": "no frontend lists what the API has no list of",
     "resources/ssh_key.py SshKeyResource.update": "every change of a key replaces it",
     "session/domain_names.py domain_name": "the API's own rule for names comes first",
     "session/session.py Session.client": "every frontend gives its session a client",

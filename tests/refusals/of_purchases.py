@@ -1,4 +1,4 @@
-"""Orders, purchases and what became of them: what is refused for it."""
+"""Orders and purchases, and their outcomes: what is refused for it."""
 
 from tests.emulator.support import PUBLIC_KEY
 from tests.refusals.scenarios import BOTH, URL, of
@@ -143,7 +143,7 @@ def an_address_of_no_server(w: World) -> None:
 
 
 @of(*BOTH)
-def an_address_that_nobody_declared(w: World) -> None:
+def an_address_of_unknown_origin(w: World) -> None:
     w.server()
     w.account.api("POST", f"/servers/{w.ids[0]}/ips")
     w.declare("server_ip", server_id=w.ids[0])
@@ -245,7 +245,7 @@ def a_domain_that_is_there(w: Pulumi) -> None:
 
 
 @of(*BOTH)
-def a_domain_that_cannot_be_let_go(w: World) -> None:
+def a_domain_that_goes_on_renewing(w: World) -> None:
     shop = w.declare("domain", name="shop.com")
     id = w.account.objects("domains")[0]["id"]
     w.control("PATCH", f"/domains/{id}", {"auto_renew": True})

@@ -8,7 +8,7 @@ import pytest
 from pulumi_hosting.emulator.in_process_transport import Transport
 from pulumi_hosting.session.clock import RunClock
 from tests.refusals import of_actions, of_purchases, scenarios
-from tests.refusals.excused import ELSEWHERE, NOBODY
+from tests.refusals.excused import ELSEWHERE, NOWHERE
 from tests.refusals.sites import Provoked, noticed, sites
 from tests.refusals.worlds import WORLDS, World
 from tests.support.advice import problems
@@ -60,7 +60,7 @@ def _attach(world: World, patch: pytest.MonkeyPatch) -> None:
 
 def test_every_refusal_is_provoked(played: tuple[str, list[str], Provoked]) -> None:
     frontend, _, provoked = played
-    excused = {*NOBODY, *ELSEWHERE[frontend]}
+    excused = {*NOWHERE, *ELSEWHERE[frontend]}
     missing = {site.name for site in SITES} - provoked.names
     assert sorted(name for name in missing if not any(_is_of(name, one) for one in excused)) == []
     # an excuse that no site needs
@@ -90,4 +90,4 @@ def test_every_line_helps_its_reader(played: tuple[str, list[str], Provoked]) ->
 
 
 def test_a_test_that_is_named_in_place_of_a_scenario_is_there() -> None:
-    assert [name for name in NOBODY.values() if "::" in name and not is_there(name)] == []
+    assert [name for name in NOWHERE.values() if "::" in name and not is_there(name)] == []

@@ -80,6 +80,7 @@ OTHERS = {
     "emulator": "serves until it is stopped: tests/emulator/test_process.py",
     "offline": "an engine: tests/offline",
     "plugin": "installs: tests/provider/test_plugin_process.py",
+    "recover": "reads the export of a stack: tests/reports/test_recover.py",
     "rehearse": "an engine: tests/test_rehearsal.py",
 }
 

@@ -19,6 +19,8 @@ NOWHERE = {
     "resources/domain.py DomainBase._from_order": "an order has an answer or a domain",
     "resources/powers.py listed": "no frontend lists what the API has no list of",
     "resources/ssh_key.py SshKeyResource.update": "every change of a key replaces it",
+    "resources/ssh_ready.py ": "tests/resources/test_ssh_ready.py::"
+    "test_what_does_not_answer_was_bought_and_is_waited_for_by_the_next_run",
     "session/domain_names.py domain_name": "the API's own rule for names comes first",
     "session/session.py Session.client": "every frontend gives its session a client",
     "session/snapshot_text.py from_text": "what says nothing is asked for again",
@@ -54,6 +56,7 @@ _IN_ANSIBLE = {
     "resources/server_calls.py must_have_scope_for": "the plan has asked for the scopes",
     "resources/server_calls.py must_stand_nowhere_else": _NO_STATE,
     "resources/server_fields.py ServerInputs._check_period": "Ansible's rules exclude the two options",
+    "resources/server_fields.py ServerInputs.model_post_init": "state says what power says",
     "resources/server_ip.py ServerIpResource._adoptable 2": _NO_STATE,
     "resources/server_ip.py ServerIpResource._forget_purchase": _NO_STATE,
     "resources/server_ip.py ServerIpResource.read": _NO_STATE,

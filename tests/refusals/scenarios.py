@@ -84,6 +84,8 @@ def values_that_are_wrong(w: World) -> None:
     w.server(months=7)
     w.server(keep_paid="0h")
     w.server(hours=1, billing_cycle="monthly")
+    w.declare("server", name="web", tariff=[], os="debian-12")
+    w.declare("server", name="web", tariff=["VDS-1", "VDS-1"], os="debian-12")
     w.declare("domain", name="bü cher.com")
     w.declare("domain", name="-")
     w.declare("domain", name="com")
@@ -95,6 +97,7 @@ def values_that_are_wrong(w: World) -> None:
 @of("pulumi")
 def values_that_ansible_has_choices_for(w: Pulumi) -> None:
     w.server(power="off")
+    w.server(ready="ssh", power="stopped")
     w.server(adopt_id=True)
 
 
@@ -230,6 +233,12 @@ def an_order_that_does_not_end(w: World) -> None:
 def an_order_that_failed(w: World) -> None:
     w.fault("POST", "^/servers$", panel_timeout="failed")
     w.server()
+
+
+@of(*BOTH)
+def tariffs_that_were_all_sold(w: World) -> None:
+    w.fault("POST", "^/servers$", 9, status=409, code="no_capacity")
+    w.declare("server", name="web", tariff=["VDS-1", "VDS-2"], os="debian-12")
 
 
 # --- other objects

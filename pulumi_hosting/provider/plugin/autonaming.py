@@ -1,8 +1,8 @@
 """``pulumi:autonaming`` of the stack's configuration: the name of a resource whose program gives none.
 
 After a crash the purchase is found by the identity of its resource, and the order is sent again as it was. So
-the name must follow from the identity, too. The engine makes the random parts of a pattern anew in each run,
-and does not say which parts those are: a proposed name is taken only if it is made of nothing else than the
+the name must follow from the identity, too. The engine makes new random parts of a pattern in each run, and
+does not say which parts those are: a proposed name is taken only if it is made of nothing else than the
 identity is made of.
 """
 

@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-VERSION = "0.1.0"
-CORE = "0.1.0"
+VERSION = "1.0.0"
+CORE = "1.0.0"
 """The oldest version of pulumi-hosting that the modules work with."""

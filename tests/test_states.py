@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.private_directory import name_of
 from pulumi_hosting.emulator import running
+from pulumi_hosting.exactly_once.local_files import account_scope
 from pulumi_hosting.rehearsal import engines
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
@@ -96,9 +98,9 @@ def test_a_playbook_finds_everything_that_it_made(version: str, tmp_path: Path) 
         run = tmp_path / "run"
         run.mkdir(mode=0o700)
         # The names of notes are hashes of the address of the service, which is another one in every test.
-        old, new = (
-            name_of(recorded["account"], "live", url) for url in (recorded["base_url"], emulator.base_url)
-        )
+        old = recorded.get("scope") or name_of(recorded["account"], "live", recorded["base_url"])
+        with Client(base_url=emulator.base_url, api_key=emulator.live_key) as client:
+            new = account_scope(client)
         note = folder / "run" / f"{name_of(old, 'addresses of server 20001')}.json"
         copy = run / f"{name_of(new, 'addresses of server 20001')}.json"
         copy.write_bytes(note.read_bytes())

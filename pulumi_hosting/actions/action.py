@@ -333,9 +333,17 @@ class OfSubscription(OfOne):
     )
 
 
-def resolve(request: Request, resource: Resource[Any, S], *, id: str | None = None, **key: str | None) -> S:
+def resolve(
+    request: Request,
+    resource: Resource[Any, S],
+    option: str = "",
+    /,
+    *,
+    id: str | None = None,
+    **key: str | None,
+) -> S:
     """The living object with this ``id``, or the only one that this natural key names: ``name=…``, ``url=…``.
-    It says its ``mode``.
+    It says its ``mode``. ``option``: what gives it, if that is not called as the key.
 
     Raises ``ResourceError`` if there is none, ``AmbiguousMatch`` if there are several, ``InvalidInput``
     for a key that cannot be one.
@@ -354,8 +362,8 @@ def resolve(request: Request, resource: Resource[Any, S], *, id: str | None = No
     if found is None:
         named = f"named {value!r}" if field == "name" else f"with {field} {value}"
         raise NoSuchObject(
-            f"there is no {resource.title} {named} on this account. Next: correct {field}, and "
-            "check whose API key it is"
+            f"there is no {resource.title} {named} on this account. Next: correct {option or field}, "
+            "and check whose API key it is"
         )
     mode = mode_of(resource, found)
     return found if found.mode == mode else found.model_copy(update={"mode": mode})

@@ -13,7 +13,7 @@ from pulumi_hosting.api.models.body import Response
 from pulumi_hosting.client.exceptions import Forbidden
 from pulumi_hosting.client.results import readable
 from pulumi_hosting.reports.new_files import must_be_free, write
-from pulumi_hosting.reports.report import Asking, Report
+from pulumi_hosting.reports.report import Asking, Report, not_read
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text, holds_secrets, without_secrets
 
@@ -39,7 +39,7 @@ def run(asking: Asking, file: Path) -> Report:
     counts = {name: len(entries) for name, entries in content.items() if isinstance(entries, list)}
     masked = [row["url"] for row in content.get("subscriptions", ()) if "…" in row["url"]]
     warnings = [f"{url}: what may be secret in it is left out; a plan shows it as a change" for url in masked]
-    warnings += [f"{name} were not read: {reason}" for name, reason in unread.items()]
+    warnings += [not_read(name, reason) for name, reason in unread.items()]
     lines = [f"{name}: {count}" for name, count in counts.items() if count]
     lines += ["", f"written: {file}", "", f"Next:\n  pulumi-hosting emulator --account {file}"]
     facts = {"written": [str(file)], "counts": counts, "not_read": unread}

@@ -193,12 +193,12 @@ def run(
     found = audit(account, managed, form, commands=commands)
     warnings = [not_given] if found.unmanaged and not_given else []
     warnings += _interrupted(stacks if found.unmanaged else ())
-    warnings += [f"{report.plural(kind)} were not checked: {reason}" for kind, reason in found.unread.items()]
+    warnings += [report.not_read(report.plural(kind), why, "checked") for kind, why in found.unread.items()]
     if paid is not None:
         named = {(one.kind, one.id) for one in found.ended}
         ends = [event for event in paid.uncovered(ends_within) if event.what.key not in named]
         found = replace(found, uncovered=tuple(map(paid.described, ends)))
-        warnings += [f"{what} were not read: {why}" for what, why in paid.refused.items()]
+        warnings += [report.not_read(what, why) for what, why in paid.refused.items()]
     has_found = found.unmanaged or found.ended or found.uncovered
     exit_code = report.FOUND if has_found else 1 if found.unread or (paid and paid.refused) else 0
     return report.Report(found.facts(), [*_sections(found, form, commands=commands)], warnings, exit_code)

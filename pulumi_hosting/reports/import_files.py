@@ -32,7 +32,7 @@ from pulumi_hosting.reports.account_import import (
 from pulumi_hosting.reports.account_objects import named, read_account
 from pulumi_hosting.reports.import_pipeline import SCOPE, Service, pipeline_of
 from pulumi_hosting.reports.new_files import must_be_free, write
-from pulumi_hosting.reports.report import Asking, Report, Section, Table, Unusable, plural
+from pulumi_hosting.reports.report import Asking, Report, Section, Table, Unusable, not_read, plural
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.powers import Priced
 from pulumi_hosting.session.request import Request
@@ -78,7 +78,7 @@ def run(
         write(files)
     written = [*map(str, files)]
     warnings = [*map(str, found.left_out), *(one.remark for one in found.declared if one.remark)]
-    warnings += [f"{plural(kind)} were not read: {reason}" for kind, reason in found.unread.items()]
+    warnings += [not_read(plural(kind), reason) for kind, reason in found.unread.items()]
     sections = [*_sections(found, directory, written, steps)]
     return Report(_facts(found, written, steps), sections, warnings, 0 if found.is_complete else 1)
 

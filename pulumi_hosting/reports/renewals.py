@@ -8,7 +8,17 @@ from pulumi_hosting.planning.paid_reads import paid_time_of
 from pulumi_hosting.planning.paid_time import Due, PaidTime
 from pulumi_hosting.rehearsal.facts import for_json
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
-from pulumi_hosting.reports.report import FOUND, Asking, Points, Report, Section, Summary, Table, money
+from pulumi_hosting.reports.report import (
+    FOUND,
+    Asking,
+    Points,
+    Report,
+    Section,
+    Summary,
+    Table,
+    money,
+    not_read,
+)
 from pulumi_hosting.reports.run_results import managed_by, run_results
 
 HAPPENS = {"renewed": "renews itself", "short": "NOT COVERED", "ends": "ENDS", "over": "OVER"}
@@ -34,7 +44,7 @@ def run(asking: Asking, days: int, stacks: tuple[Path, ...], results: tuple[Path
         "events": [_facts(paid, event, known) for event in found],
         "not_read": dict(paid.refused),
     }
-    warnings = [f"{what} were not read: {why}" for what, why in paid.refused.items()]
+    warnings = [not_read(what, why) for what, why in paid.refused.items()]
     exit_code = FOUND if uncovered else 1 if paid.refused else 0
     return Report(facts, [*_sections(paid, found, uncovered, known, days)], warnings, exit_code)
 

@@ -100,6 +100,16 @@ def totals(amounts: Iterable[tuple[Decimal | None, str | None]]) -> str:
     return ", ".join(money(amount, currency) for currency, amount in sorted(sums.items())) or "0.00"
 
 
+def not_read(what: str, why: str, verb: str = "read") -> str:
+    """The warning that some objects were not read. A reason may begin with what it is about.
+
+    >>> not_read("servers", "servers: the service failed"), not_read("servers", "the key lacks a scope")
+    ('servers were not read: the service failed', 'servers were not read: the key lacks a scope')
+    """
+    subject, _, reason = why.partition(": ")
+    return f"{what} were not {verb}: {reason if subject.casefold() == what.casefold() else why}"
+
+
 def plural(kind: str) -> str:
     """Objects of a kind, in a sentence.
 

@@ -53,7 +53,9 @@ def test_a_name_of_none_or_several_is_refused_with_the_choices(check_mode: bool)
     assert "60001" in refused("server", name="b", ssh_key_ids=["laptop"], **ORDER)
     assert "named 'lap': choose one of laptop" in refused("server", name="b", ssh_key_ids=["lap"], **ORDER)
     assert "20001" in refused("server_ip", server_id="a")
-    assert "no server named 'z'" in refused("server_ip_info", server_id="z")
+    wrong = refused("server_ip_info", server_id="z")
+    assert "no server named 'z'" in wrong
+    assert "Next: correct server_id, " in wrong
     assert "did you mean 'VDS-2'" in refused("quote_info", tariff="VDS-22")
     assert "tariff is 'VDS-1', not 'VDS-2'" in refused("server", id="20001", **BY_NAME)
     assert not play("server", name="b", ssh_key_ids=["lap"], state="absent", **ORDER)["failed"]

@@ -323,7 +323,7 @@ def _adopted(task: ModuleTask) -> Json:
     if task.params["state"] == "absent" or (name and _living(task, name)[1]):
         return {"adopt_id": None}
     try:
-        return {"adopt_id": server_named(task, wanted)}
+        return {"adopt_id": server_named(task, wanted, "adopt_id")}
     except NoSuchObject:
         reason = f"there is no server named {wanted!r} on this account"
         raise InvalidInput({"adopt_id": reason}, RESOURCES["server"].called(task.given)) from None
@@ -334,8 +334,8 @@ def server_id_of(task: ModuleTask) -> str | None:
     ``server_id`` that is not an id is a name."""
     id, name = task.params.get("server_id"), task.params.get("server_name")
     if id in (None, ""):
-        return server_named(task, name) if name else None
-    return str(id) if id_number(id) is not None else server_named(task, id)
+        return server_named(task, name, "server_name") if name else None
+    return str(id) if id_number(id) is not None else server_named(task, id, "server_id")
 
 
 def _living(task: ModuleTask, name: str) -> tuple[Request, State | None]:
@@ -346,9 +346,9 @@ def _living(task: ModuleTask, name: str) -> tuple[Request, State | None]:
     return request, SERVER.find(request, declared(SERVER, {"name": name}).inputs)
 
 
-def server_named(task: ModuleTask, name: str) -> str:
-    """The id of the active server of that name. Raises ``ResourceError`` if there is none, or more than
-    one, and ``ResourceConflict`` if it has another name by now."""
+def server_named(task: ModuleTask, name: str, option: str) -> str:
+    """The id of the active server of that name, which ``option`` gives. Raises ``ResourceError`` if there is
+    none, or more than one, and ``ResourceConflict`` if it has another name by now."""
     from pulumi_hosting.actions import resolve
 
     request, found = _living(task, name)
@@ -356,4 +356,5 @@ def server_named(task: ModuleTask, name: str) -> str:
         refuse_renamed(request, name, "done")
     elif not is_provisional(RESOURCES["server"], found):
         return str(found.id)
-    return str(resolve(task.request("server", read_only=True), RESOURCES["server"], name=name).id)
+    request = task.request("server", read_only=True)
+    return str(resolve(request, RESOURCES["server"], option, name=name).id)

@@ -66,14 +66,10 @@ def test_a_secret_is_found_however_it_is_spelled(before: str, tmp_path: Path) ->
     assert hits(AUTH_CODE, tmp_path)
 
 
-# At -v=9 Pulumi's own CLI prints every property of every provider as it passes, decrypted: lines of the
-# engine, which no provider can
-# keep it from writing (the documentation says so). Everything else must be clean, and the API key, from the
-# environment, is in no line.
-ENGINE_TRACE = re.compile(
-    r"\"msg\":\"(?:Unm|M)arshaling property for RPC\[|\b(?:Unm|M)arshaling property "
-    r"for RPC\["
-)
+# At -v=9 Pulumi's own CLI prints every property of every resource and provider as it passes, decrypted: lines
+# of the engine, which no provider can keep it from writing (the documentation says so). Everything else must be
+# clean, and the API key, from the environment, is in no line.
+ENGINE_TRACE = re.compile(r"\b(?:Unm|M)arshaling property for RPC\[|\"msg\":\"Transform: (?:name|props)=")
 
 
 def hits(secret: str, folder: Path, *runs: Run, but_the_engine: bool = False) -> list[str]:

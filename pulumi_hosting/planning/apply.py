@@ -73,7 +73,7 @@ def _created(
 ) -> Any:
     """The state of a new object: saved, and waited for with ``wait``."""
     state = _stamped(made, request.mode)
-    _refuse_taken(request, resource, inputs, state)
+    refuse_taken(request, resource, inputs, state)
     save(state)
     request.ownership.add(request.identity, state.id)
     if powers.is_provisional(resource, state) and not wait:
@@ -84,8 +84,8 @@ def _created(
     return state
 
 
-def _refuse_taken(request: Request, resource: AnyResource, inputs: Any, state: State) -> None:
-    """Nothing is adopted that is to be replaced, or that another declaration has."""
+def refuse_taken(request: Request, resource: AnyResource, inputs: Any, state: State) -> None:
+    """Raise ``ResourceError`` if what is adopted is to be replaced, or another declaration has it."""
     field = resource.Inputs.adopted_by(inputs.given())
     if field is None:
         return

@@ -6,7 +6,7 @@ nothing is said of it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TypeVar
 
@@ -21,6 +21,7 @@ from pulumi_hosting.resources.base import AnyResource, Inputs, State
 from pulumi_hosting.resources.powers import Registered, Remarked
 from pulumi_hosting.session import prepaid
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS, UNPAID
+from pulumi_hosting.session.prepaid import Prepaid
 from pulumi_hosting.session.request import WHOLE_RUN, Request
 
 R = TypeVar("R", bound=Response)
@@ -29,10 +30,11 @@ R = TypeVar("R", bound=Response)
 @dataclass(frozen=True, slots=True)
 class Remark:
     """What a run says of the paid time of one object. ``ended``: how its time is over, as
-    ``Prepaid.ended``."""
+    ``Prepaid.ended``; ``what``: the object, if it is known."""
 
     ended: str = ""
     line: str | None = None
+    what: Prepaid | None = field(default=None, compare=False)
 
 
 def remark(request: Request, resource: AnyResource, state: State, declared: Mapping[str, object]) -> Remark:
@@ -45,27 +47,29 @@ def remark(request: Request, resource: AnyResource, state: State, declared: Mapp
         what = resource.prepaid(request, state)
         is_near = what and (what.ended or what.is_locked or what.is_near(catalog_reads.service_now(request)))
         if what is None or not is_near:
-            return Remark()
+            return Remark(what=what)
         # auto_renew is set by this run, and what is kept paid is renewed by one
         renews = declared.get("keep_paid") or declared.get("auto_renew")
         paid = paid_time_of(request).declared(what.key, renews)
         event = paid.of(what.key) or (Due("over", what, what.until) if what.ended else None)
-        return Remark() if event is None else Remark(event.what.ended, paid.warning(event))
+        return Remark(what=what) if event is None else Remark(event.what.ended, paid.warning(event), what)
     except HostingError:
-        return Remark(what.ended if what else "")
+        return Remark(what.ended if what else "", what=what)
 
 
-def tell(request: Request, resource: AnyResource, state: State, declared: Mapping[str, object]) -> str:
+def tell(request: Request, resource: AnyResource, state: State, declared: Mapping[str, object]) -> Remark:
     """Warn of what ``remark`` says, and of how long the balance lasts, each once in a session: a preview with
-    a refresh compares twice. Returns how the time of the object is over."""
+    a refresh compares twice. Returns what ``remark`` does."""
     found = remark(request, resource, state, declared)
     if found.line and request.session.announces(resource.kind, found.line, state.id):
         request.warn(found.line)
-        if request.session.announces(None, "balance", "covers"):
-            paid = paid_time_of(request)
+        paid = paid_time_of(request)
+        # that all is covered is no help for what has ended
+        is_told = not found.ended or paid.first_short is not None
+        if is_told and request.session.announces(None, "balance", "covers"):
             held = "" if paid.balance is None else f"balance {paid.balance} {paid.currency}: "
             request.warn(f"{held}{paid.covers()}")
-    return found.ended
+    return found
 
 
 def bought(resource: AnyResource, inputs: Inputs, state: State) -> str | None:

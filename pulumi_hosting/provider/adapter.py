@@ -39,6 +39,8 @@ class Adapter:
     session: ProviderSession = field(default=SESSION)
     info: Callable[[str], None] = field(default=print_line)
     warn: Callable[[str], None] | None = None
+    announce: Callable[[str], None] | None = None
+    """Gets lines on what is about to be charged, which those on what was charged replace; None: ``info``."""
     ids_may_change: bool = False
     urn: str | None = None
     """The resource's URN, where the engine tells it (plugin)."""
@@ -127,6 +129,8 @@ class Adapter:
         try:
             options = PlanOptions(unreachable="warn", reach=self.session.unreachable)
             planned = plan(request, self.resource, desired, recorded=before, options=options)
+            if planned.takeover and desired.known:
+                apply.refuse_taken(request, self.resource, desired.known, planned.takeover.state)
         except errors.ResourceConflict as error:
             return self._stopped(props, error)
         # a scope is missing; what would be taken over is not there, or not what is declared
@@ -413,6 +417,7 @@ class Adapter:
                 spending.must_be_payable(self.session.budget, request, awaited, self.resource, state, deleted)
             apply.delete(request, self.resource, state)
             replacements.deleted(self.resource, state)
+            self.session.due.pop((kind, id), None)
         except errors.NotOurs as error:
             if not replacements.is_recorded((kind, error.id), error.tag, olds.get(names.ENTRY)):
                 raise refusals.advised(self.resource, error, olds, self.urn) from None
@@ -438,8 +443,15 @@ class Adapter:
         return values, state
 
     def _outputs(self, state: State, props: PropertyValues, given: PropertyValues) -> Props:
+        shown = state.values()
+        if until := shown.get("expires_at") or shown.get("next_due_at"):
+            key, name = (self.resource.kind, state.id), shown["name"]
+            self.session.due[key] = (
+                datetime.fromisoformat(until),
+                f"{self.resource.title} {state.id} ({name})",
+            )
         return {
-            **conversion.outputs_of(self.resource, state.values(), given),
+            **conversion.outputs_of(self.resource, shown, given),
             **conversion.provider_fields(props),
             names.MANAGED: sorted(given),
             names.ACCOUNT: refusals.account_of(self.session),
@@ -453,6 +465,7 @@ class Adapter:
             self.info(f"{name}: {line}")
 
         session.tells(info)
+        announce = self.announce
         return Request(
             session,
             identity,
@@ -464,6 +477,7 @@ class Adapter:
             warn=lambda line: warn(f"{name}: {line}") if warn else info(f"warning: {line}"),
             credited=session.credited,
             label=self._label(props),
+            announce=announce and (lambda line: announce(f"{name}: {line}")),
         )
 
     def _claim(self, olds: PropertyValues, news: PropertyValues, id: str) -> None:
@@ -477,10 +491,7 @@ class Adapter:
                 ownership.add(props[names.IDENTITY], id, self._label(props))
 
     def _warn(self, props: PropertyValues, line: str) -> None:
-        if self.warn is None:
-            self.info(f"warning: {self._name(props)}: {line}")
-        else:
-            self.warn(f"{self._name(props)}: {line}")
+        self._request(props).warn(line)
 
     def _label(self, props: PropertyValues) -> str:
         return refusals.label_of(props, self.urn)

@@ -29,7 +29,7 @@ from pulumi.dynamic import (
 )
 from pulumi.dynamic.dynamic import PROVIDER_KEY
 
-from pulumi_hosting.provider.names import TIMEOUTS, PropertyValues, Props, class_of
+from pulumi_hosting.provider.names import APPLIES, TIMEOUTS, PropertyValues, Props, class_of
 from pulumi_hosting.provider.sdk.exports import KINDS
 
 STEPS = ("create", "update", "delete", "read")
@@ -68,6 +68,7 @@ def timeout_of(props: PropertyValues, step: str) -> float | None:
 
 if TYPE_CHECKING:
     from pulumi_hosting.provider.adapter import Adapter
+    from pulumi_hosting.provider.plugin.engine_log import EngineConnection
 
 
 class _Provider(ResourceProvider):
@@ -86,20 +87,20 @@ class _Provider(ResourceProvider):
         from pulumi_hosting.provider import provider_session
         from pulumi_hosting.provider.dynamic import end_waits_on_cancel
         from pulumi_hosting.provider.failures import as_user_error
-        from pulumi_hosting.provider.plugin.engine_log import engine_address
         from pulumi_hosting.provider.stack_settings import SETTINGS
 
-        end_waits_on_cancel()
+        if end_waits_on_cancel():
+            provider_session.SESSION.say = tell_engine
         with as_user_error():
             provider_session.SESSION.configure({name: req.config.get(f"hosting:{name}") for name in SETTINGS})
         # The SDK's process for dynamic providers is started with the engine's address too: what it charges
         # counts with the plugins'.
-        provider_session.SESSION.ledger.run = engine_address(sys.argv[1:]) or None
+        provider_session.SESSION.ledger.run = _engine().address
 
     def check(self, _olds: Props, news: Props) -> CheckResult:
         from pulumi_hosting.provider.failures import check_failure
 
-        with self._adapter() as adapter:
+        with self._adapter(applies=bool(news.get(APPLIES))) as adapter:
             inputs, failures = adapter.check(_olds, news)
         return CheckResult(
             inputs, [CheckFailure("", check_failure(name, reason)) for name, reason in failures.items()]
@@ -131,7 +132,7 @@ class _Provider(ResourceProvider):
                 if failure.refresh:
                     raise paid_and_not_recorded(failure, adapter.resource.title) from None
                 # What exists must be recorded; what is still to be set is a difference in the next run.
-                print(f"warning: {failure}", flush=True)
+                adapter.info(f"warning: {failure}")
                 return CreateResult(failure.id, dict(failure.outputs))
 
     def read(self, id_: str, props: Props) -> ReadResult:
@@ -147,16 +148,24 @@ class _Provider(ResourceProvider):
             adapter.delete(_id, _props)
 
     @contextmanager
-    def _adapter(self, timeout: float | None = None) -> "Iterator[Adapter]":
-        """The resource's adapter. Its errors are reported in one line. ``timeout``: the custom one."""
+    def _adapter(self, timeout: float | None = None, *, applies: bool = False) -> "Iterator[Adapter]":
+        """The resource's adapter. Its errors are reported in one line. ``timeout``: the custom one;
+        ``applies``: this run is an update, so what it charges is shown once it is charged."""
         _load(self.kind)
         from pulumi_hosting.provider import provider_session
         from pulumi_hosting.provider.adapter import Adapter
         from pulumi_hosting.provider.failures import as_user_error
         from pulumi_hosting.resources import RESOURCES
 
+        session = provider_session.SESSION
+        session.applies = session.applies or applies
+        announce = _say_nothing if session.applies else None
         with as_user_error():
-            yield Adapter(RESOURCES[self.kind], provider_session.SESSION, timeout=timeout)
+            yield Adapter(RESOURCES[self.kind], session, session.say, timeout=timeout, announce=announce)
+
+
+def _say_nothing(line: str) -> None:
+    pass
 
 
 @cache
@@ -202,15 +211,26 @@ def _cancel(self: Any, request: Any, context: Any) -> Any:
 
 def cancel() -> None:
     """End every wait, and show what this process has charged and credited."""
-    from pulumi_hosting.provider.plugin.engine_log import EngineConnection, engine_address
     from pulumi_hosting.provider.provider_session import SESSION
 
     SESSION.cancel()
     if line := SESSION.money_line():
-        engine = EngineConnection()  # what is printed now may come too late to be shown
-        engine.connect(engine_address(sys.argv[1:]))
-        engine.info("", line)
-        engine.close()
+        tell_engine(line)
+
+
+def tell_engine(line: str) -> None:
+    """Information about the stack, in the engine's log. What is printed may come too late to be shown, and
+    Pulumi shows what was printed and what was logged in any order."""
+    _engine().info("", line)
+
+
+@cache
+def _engine() -> "EngineConnection":
+    from pulumi_hosting.provider.plugin.engine_log import EngineConnection, engine_address
+
+    engine = EngineConnection()
+    engine.connect(engine_address(sys.argv[1:]))
+    return engine
 
 
 def end_waits_on_cancel() -> bool:

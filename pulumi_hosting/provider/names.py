@@ -22,6 +22,10 @@ one: an alias renamed the resource. (A native one is named by its URN.)"""
 TIMEOUTS = "__timeouts"
 """Input of dynamic resources: the program's option ``custom_timeouts``, in seconds by step."""
 
+APPLIES = "__applies"
+"""Input of dynamic resources in an update, none in a preview: providers are not told which of the two it is.
+No check hands it on."""
+
 MANAGED = "__managed"
 """Output: the inputs the program gives, so that a refresh compares those and no others."""
 

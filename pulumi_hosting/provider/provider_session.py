@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 from urllib.parse import quote
@@ -91,6 +92,10 @@ class ProviderSession(Session):
         self._warned = False
         self._told_money = ""
         self.stopped: dict[str, str] = {}  # label → why the creation of what is declared will stop
+        self.due: dict[tuple[str, str], tuple[datetime, str]] = {}
+        """Kind and id of what this process saw → until when it is paid, and how messages name it."""
+        self.say: Callable[[str], None] = print_line  # information about the stack
+        self.applies = False  # whether it is known that the run is an update, not a preview
         self.starts_empty = True  # until the engine tells of an entry of the stack's state
         self.replacements = Replacements()
         self.ledger = RunLedger(lambda: account_scope(self.client))
@@ -230,7 +235,8 @@ class ProviderSession(Session):
 
     def money_line(self) -> str | None:
         """What this process has charged and credited, and the balance after it; None if there is nothing new
-        to say. The balance costs a request, and is left out if it cannot be read at once."""
+        to say, with what falls due next of what it saw. The balance costs a request, and is left out if it
+        cannot be read at once."""
         line = self.budget.summary()
         with self._lock:
             is_new, self._told_money = line != self._told_money, line
@@ -238,6 +244,11 @@ class ProviderSession(Session):
             return None
         with suppress(HostingError), self._connected(deadline=_BALANCE_WITHIN) as client:
             line += f", balance {client.balance.get().balance}"
+        now = self.client.known_time or self.clock.now()
+        coming = (found for found in self.due.values() if found[0] > now)
+        # of one day by name: ids come in the order of the run
+        if due := min(coming, key=lambda found: (found[0].date(), found[1].partition("(")[2]), default=None):
+            line += f"; due next: {due[1]} on {due[0]:%Y-%m-%d}"
         return line
 
 

@@ -38,8 +38,8 @@ def label_of(props: PropertyValues, urn: str | None = None) -> str:
 
 
 def must_be_id(resource: AnyResource, id: str, olds: PropertyValues, urn: str | None) -> None:
-    """Raise ``ResourceError`` for a damaged id. Without ``olds`` it is that of an import."""
-    if not olds:
+    """Raise ``ResourceError`` for a damaged id. Without recorded ``olds`` it is that of an import."""
+    if names.MANAGED not in olds:
         return resource.must_be_id(id)
     try:
         resource.must_be_id(

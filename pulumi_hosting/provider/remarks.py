@@ -36,7 +36,10 @@ def tell(
                 request.warn(line)
             is_gone = resource.is_gone(request, state)
     if is_reachable:
-        if paid_reads.tell(request, resource, state, declared) or (is_gone and not planned.changes):
+        paid = paid_reads.tell(request, resource, state, declared)
+        if paid.what and paid.what.until:
+            session.due[paid.what.key] = (paid.what.until, paid.what.label)
+        if paid.ended or (is_gone and not planned.changes):
             # what is declared is meant to be alive
             properties["status"] = "UPDATE"
         is_kept = not planned.changes.replaces

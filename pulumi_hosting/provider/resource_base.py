@@ -110,6 +110,7 @@ class Declaration:
     ) -> None:
         """Make it of ``args`` or of keywords."""
         mistakes.declared(class_of(self._kind), resource_name)
+        explain_interrupts()
         is_known = True
         if args is not None and inputs:
             self._refuse(resource_name, "give either args or keywords, not both")
@@ -153,7 +154,7 @@ class Declaration:
         )
         self._wait_for_id_alone(own)
         if warning is not None:
-            pulumi.log.warn(f"{resource_name}: {warning}", resource=self)  # type: ignore[arg-type]  # every form is a resource
+            pulumi.log.warn(warning, resource=self)  # type: ignore[arg-type]  # every form is a resource
 
     def _with_its_server(
         self, resource_name: str, given: Props, opts: pulumi.ResourceOptions | None
@@ -242,6 +243,7 @@ class Dynamic(Declaration, Resource):
         if mocked():  # a unit test sees the program's own inputs, and no others
             return partial(pulumi.CustomResource.__init__, self, names.dynamic_token(self._kind)), ours, {}
         beside = {names.IDENTITY: _identity(self._kind, resource_name, opts), **_organization(), **timeouts}
+        beside |= {} if pulumi.runtime.is_dry_run() else {names.APPLIES: True}
         return partial(Resource.__init__, self, PROVIDERS[self._kind]()), ours, beside
 
     def _timeouts(self, resource_name: str, opts: pulumi.ResourceOptions) -> Props:
@@ -259,7 +261,6 @@ class Native(Declaration, pulumi.CustomResource):
     _plugin_names = True
 
     def _form(self, resource_name: str, opts: pulumi.ResourceOptions) -> _Form:
-        explain_interrupts()
         ours = pulumi.ResourceOptions(
             version=version(),
             additional_secret_outputs=[*self._secrets],

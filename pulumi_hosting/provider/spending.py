@@ -43,18 +43,19 @@ def show_price(
     total, lacking = budget.total(currency), budget.lacking(currency)
     is_test = request.client.is_test_key
     line = f"{'would' if is_test else 'will'} charge {cost}; run total {total} {currency}{later}"
+    tell = request.info if is_test else request.announce or request.info  # nothing replaces "would charge"
     replaced = [] if replacements is None or is_test else replacements.under_way()
     declared = replacements.of(request.label) if replacements and replaced else None
     if lacking is None:
         if declared in replaced:
             request.warn(f"{line}. Whether the balance covers it is not known: the key may not read it")
         else:
-            request.info(line)
+            tell(line)
         return None
     opening = budget.openings.get(currency)
     line += f", balance {opening} {currency}"
     if lacking <= 0:
-        request.info(f"{line} ({'sufficient so far' if later else 'sufficient'})")
+        tell(f"{line} ({'sufficient so far' if later else 'sufficient'})")
         return None
     if not replaced:
         request.warn(f"{line} (insufficient). Next: top up {lacking} {currency}")
@@ -148,7 +149,7 @@ def show_unpriced(budget: Budget, request: Request, resource: AnyResource, why: 
     budget.priced_later(request.identity, resource.title)
     currency = budget.currency
     total = f"; run total {budget.total(currency)} {currency}{budget.later()}" if currency else ""
-    request.info(f"{why}{total}")
+    (request.announce or request.info)(f"{why}{total}")
 
 
 def must_be_affordable(budget: Budget, request: Request, resource: AnyResource, inputs: Inputs) -> None:

@@ -349,7 +349,8 @@ class Takeover:
     nothing.
 
     - ``state``: the object as it is now.
-    - ``reason``: why it is taken for ours, as a clause: "it carries this resource's tag".
+    - ``reason``: why it is taken for ours, as a clause: "it carries this resource's tag". ``unless``: what
+      only the creation finds out, and stops it.
     - ``ordered_at``: when it was ordered, by the service's time; None if that is not shown.
     - ``charged``, ``currency``: what its order cost; None if that is not known without asking more.
     - ``price_monthly``: what it costs per month, shown if ``charged`` is not known.
@@ -365,10 +366,14 @@ class Takeover:
     price_monthly: Decimal | None = None
     title: str = "object"
     invoice_id: int | None = None
+    unless: str = ""
 
     def announce(self, request: Request) -> None:
-        """Say it once in a run: what the plan has announced, its creation does not repeat."""
-        if request.session.announces(request.kind, request.identity, self.state.id):
+        """Say it once in a run: what the plan has announced, its creation does not repeat, unless only the
+        creation knows it."""
+        if self.unless and request.announce:
+            request.announce(self.announcement(request.service_now()))
+        elif request.session.announces(request.kind, request.identity, self.state.id):
             request.tell(self.announcement(request.service_now()))
 
     def announcement(self, now: datetime) -> str:
@@ -386,7 +391,8 @@ class Takeover:
             parts.append(f"{self.price_monthly} {self.currency or ''}".rstrip() + " a month")
         if (invoice := self.invoice_id or getattr(self.state, "invoice_id", None)) is not None:
             parts.append(f"invoice {invoice}")
-        return f"{', '.join(parts)} ({self.reason})"
+        reason = f"{self.reason}; {self.unless}" if self.unless else self.reason
+        return f"{', '.join(parts)} ({reason})"
 
 
 # --- the interface -----------------------------------------------------------------------------------------

@@ -423,7 +423,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         price = ""
         if found.price_renew:
             currency = found.currency or state.currency or ""
-            price = f", renews {found.price_renew} {currency}".rstrip() + " a year"
+            price = f", {found.price_renew} {currency}".rstrip() + " a year if renewed"
         until = f" until {found.expires_at:%Y-%m-%d}" if found.expires_at else ""
         pending = "" if _is_settled(found) else f" ({found.status})"
         request.warn(

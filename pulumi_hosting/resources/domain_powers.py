@@ -1,6 +1,7 @@
 """What a domain can do beside the four methods: see ``powers``."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, ClassVar
 
@@ -69,7 +70,7 @@ class DomainResource(
                 "unless an earlier run of this resource ordered it, the order will stop. Next: set "
                 f"adopt_id={existing.id} then"
             )
-            return _takeover(request, existing, f"it has the name; {unless}")
+            return replace(_takeover(request, existing, "it has the name"), unless=unless)
         return _takeover(request, self._adoptable(request, inputs, inputs.adopt_id), "adopt_id names it")
 
     def cost(self, request: Request, desired: Mapping[str, Any]) -> Cost | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from difflib import get_close_matches
@@ -118,10 +119,10 @@ class ServerResource(
         if found is None:
             return None
         unless = (
-            "it has the name; unless an earlier run of this resource ordered it, the order will stop. "
+            "unless an earlier run of this resource ordered it, the order will stop. "
             f"Next: set adopt_id={found.id} then"
         )
-        return self._announced(request, found, unless)
+        return replace(self._announced(request, found, "it has the name"), unless=unless)
 
     def _announced(self, request: Request, server: m.Server, reason: str) -> Takeover:
         billing, invoice = server.billing, order_facts.purchase_of(request, server)

@@ -56,6 +56,7 @@ class Request:
     - ``stays``: whether the object of this kind and id stays in the program, as far as this run knows.
     - ``credited``: called with what a removal credited to the balance, and the currency if it is named.
     - ``info``: one line of progress for the user who waits; ``warn``: one to see afterwards.
+    - ``announce``: one on what is about to be paid, which what was paid replaces; None: as ``info``.
     - ``skip_damaged``: called for each object of a listing that cannot be read, which is then left out; None
       stops with an error. Only when objects are listed, never when it is concluded that something is
       absent.
@@ -82,6 +83,7 @@ class Request:
     warn: Callable[[str], None] = log.warning
     skip_damaged: Callable[[HostingError], None] | None = None
     label: str = ""
+    announce: Callable[[str], None] | None = None
 
     def __post_init__(self) -> None:
         self.label = self.label or self.identity

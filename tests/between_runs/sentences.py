@@ -6,6 +6,7 @@ ledger, or one of ``NEUTRAL``, which claim nothing of the kind. A pattern has to
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -67,6 +68,11 @@ class Said:
         credits = [Decimal(row["amount"]) for row in self.moved("credit", operation="delete_server")]
         said = (Decimal(self["amount"]), Decimal(self["credit"]), self["balance"])
         return said == (self.run.charged, sum(credits), self.after.objects["accounts"][0]["balance"])
+
+    def is_due(self) -> bool:
+        row = self.find(self.kind, self.after)
+        until = datetime.fromtimestamp(row.get("next_due_at") or row.get("expires_at") or 0, UTC)
+        return f"{until:%Y-%m-%d}" == self["day"]
 
     def deletes(self) -> bool:
         """It is gone now, and was there or came during the run; what was credited for it is as said."""
@@ -201,6 +207,7 @@ CLAIMS: tuple[tuple[Callable[[Said], bool], str], ...] = (
     (lambda said: True, r"will charge MONEY EUR \(.*\)"),  # the prices of a run are summed up: `_prices`
     (Said.was_charged, r"charged (?P<amount>MONEY) EUR(?: \(.*?)?(?:\)|(?:\))?, invoice ID)?"),
     (Said.adds_up, r"charged (?P<amount>MONEY) EUR, credited (?P<credit>MONEY), balance (?P<balance>MONEY)"),
+    (Said.is_due, r"due next: (?P<kind>server|domain) ID \([\w.-]+\) on (?P<day>DATE)"),
     (_address_paid, r"an address for server N is ordered and was charged (?P<amount>MONEY) EUR"),
     (_paid, r"order ID is (?:placed and was charged MONEY EUR|paid and in no state)"),
     (_paid, r"order ID of an interrupted run was found by its key"),
@@ -313,7 +320,7 @@ CLAIMS: tuple[tuple[Callable[[Said], bool], str], ...] = (
     ),
     (Said.lives, r"(?P<kind>domain) NAME stays on the account: it cannot be deleted via the API"),
     (Said.lives, r"(?P<kind>domain) '[\w.-]+' is not valid: name: NAME cannot be registered: taken"),
-    (_domain_stays, r"domain [\w.-]+ \(id ID, renews MONEY EUR a year\) stays.*: auto-renew is off"),
+    (_domain_stays, r"domain [\w.-]+ \(id ID, MONEY EUR a year if renewed\) stays.*: auto-renew is off"),
     (lambda said: not said.lives(), r"server_id: there is no server ID on this account"),
     (lambda said: not said.lives(), r"there is no (?P<kind>server|domain) named 'NAME' on this account"),
     (Said.takes_over, r"takes over server address pending:(?P<server>N).*"),

@@ -115,7 +115,7 @@ def _everything_after_waiting(
     request: Any, resource: Any, inputs: Any, made: Any, save: Any, wait: bool
 ) -> Any:
     state = apply._stamped(made, request.mode)
-    apply._refuse_taken(request, resource, inputs, state)
+    apply.refuse_taken(request, resource, inputs, state)
     request.ownership.add(request.identity, state.id)
     if not (is_provisional(resource, state) and not wait):
         state = apply._settle(request, resource, state, inputs, request.mode)

@@ -84,9 +84,20 @@ class Process:
     def check(
         self, kind: str, name: str, given: dict[str, Any], olds: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        inputs, failures = self.of(kind).check(olds or {}, {**given, IDENTITY: f"pulumi:t/dev/{kind}/{name}"})
+        inputs, failures = self._checked(kind, name, given, olds or {})
         assert failures == {}
         return inputs
+
+    def refused(self, kind: str, name: str, given: dict[str, Any]) -> str:
+        """The one failure of a check as a whole."""
+        ((field, why),) = self._checked(kind, name, given, {})[1].items()
+        assert field == ""
+        return why
+
+    def _checked(
+        self, kind: str, name: str, given: dict[str, Any], olds: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, str]]:
+        return self.of(kind).check(olds, {**given, IDENTITY: f"pulumi:t/dev/{kind}/{name}"})
 
     def made(self, kind: str, name: str, given: dict[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
         """Id, outputs and inputs of a creation."""

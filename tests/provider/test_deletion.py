@@ -58,7 +58,7 @@ def test_a_lost_answer_without_a_connection_afterwards_leaves_open_whether_it_wa
     assert failed.value.outcome_unknown
     if kind == "server":
         (line,) = [line for line in failing.lines if "left the state" in line]
-        assert line.startswith(f"warning: web: whether server {web.id} was deleted is not known")
+        assert line.startswith(f"web: warning: whether server {web.id} was deleted is not known")
     assert account.living_ids == ([] if kind == "server" else [web.id])
     assert account.objects("ssh_keys") == account.objects("subscriptions") == []
     assert not [row for row in account.objects("addresses") if row["bought"]]

@@ -204,8 +204,8 @@ def test_a_deletion_turns_auto_renew_off_and_says_until_when_it_stays(
     (line,) = stays(harness)
     until = (state.expires_at or "")[:10]
     assert line == (
-        f"domain example-1.com (id {state.id}, renews {state.price_renew} EUR a year) stays until {until}: "
-        "auto-renew is off; the API cannot delete domains"
+        f"domain example-1.com (id {state.id}, {state.price_renew} EUR a year if renewed) stays until "
+        f"{until}: auto-renew is off; the API cannot delete domains"
     )
 
 

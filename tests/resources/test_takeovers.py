@@ -216,7 +216,7 @@ def test_a_preview_stops_where_the_order_will_stop(harness: ResourceHarness) -> 
     harness.control("PATCH", f"/servers/{old.id}", {"notes": ""})
     announced_one = SERVER.takeover(harness.context(identity=renamed), inputs)
     assert announced_one is not None
-    assert "the order will stop" in announced_one.reason
+    assert "the order will stop" in announced_one.unless
     with pytest.raises(ResourceConflict, match="nothing was ordered"):
         SERVER.takeover(harness.context(identity=renamed, strict=True), inputs)
     assert len(harness.account.ledger()) == 1

@@ -1,7 +1,7 @@
 """Plays scripts of Pulumi: a program of one form on the offline engine, one resource at a time."""
 
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,14 @@ _HEAD = "This is the offline engine of pulumi-hosting"
 class Programs(Player):
     """A program and its stack."""
 
+    engine = engines.choose(engines.OFFLINE)
+
     def __init__(self, script: Script, folder: Path, emulator: Running) -> None:
         super().__init__(script, folder, emulator)
         (self.work / "Pulumi.yaml").write_text("name: toys\nruntime: python\n", encoding="utf-8")
         home = folder / "home"
         self.environ |= install_plugin(home) if script.form == "native" else {}
-        engine = engines.choose(engines.OFFLINE)
-        self.stack = engine.stack(self.work, home, self.environ)
+        self.stack = self.engine.stack(self.work, home, self.environ)
         self.environ = self.stack.environ = self.stack.environment()
         self._declared: dict[str, tuple[str, dict[str, Any]]] = {}
         self._declare(script.declare)
@@ -42,7 +43,11 @@ class Programs(Player):
         flags += ["--skip-preview"] if words[0] in ("up", "refresh", "destroy") else []
         flags = flags[:2] if "--preview-only" in words else flags
         run = self.stack.run(*words, *flags)
-        self.note(f"pulumi {text}", run.exit_code, "\n".join(_in_order(run.output)), self._state())
+        self.note(f"pulumi {text}", run.exit_code, "\n".join(self.printed(run)), self._state())
+
+    def printed(self, run: engines.Run) -> Iterable[str]:
+        """What is written down of what it printed."""
+        return _in_order(run.output)
 
     # --- what the program declares
 

@@ -83,7 +83,7 @@ def _environment(folder: Path) -> Iterator[Path]:
         "PATH": os.pathsep.join([str(BIN), "/usr/bin", "/bin"]),
         "HOME": str(folder / "home"),
         "HOSTING_RUNTIME_DIR": str(folder / "run"),
-        "PULUMI_HOME": str(folder / "pulumi"),
+        "PULUMI_HOME": str(folder / "home" / "pulumi"),
         "LC_ALL": "C.UTF-8",
         "COLUMNS": "120",
         WEAK_SECRETS: "1",

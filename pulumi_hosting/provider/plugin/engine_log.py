@@ -29,6 +29,7 @@ class EngineConnection:
         self._channel: grpc.Channel | None = None
         self._stub: engine_pb2_grpc.EngineStub | None = None
         self._last_lines: dict[str, str] = {}
+        self._announced: dict[str, dict[str, None]] = {}
         self.address: str | None = None
         """The engine's ``host:port``: another one for each of its runs."""
 
@@ -68,6 +69,17 @@ class EngineConnection:
             repeated = self._last_lines.get(urn) == line
             self._last_lines[urn] = line
         self._log(engine_pb2.INFO, urn, line, ephemeral=repeated)
+
+    def announce(self, urn: str, line: str) -> None:
+        """Information on what is about to be done: shown while the run goes on, and kept only if it turns out
+        to be a preview (:meth:`previewed`)."""
+        self._announced.setdefault(urn, {})[line] = None
+        self._log(engine_pb2.INFO, urn, line, ephemeral=True)
+
+    def previewed(self, urn: str) -> None:
+        """The run is a preview: what was announced for the resource is kept."""
+        for line in self._announced.pop(urn, ()):
+            self.info(urn, line)
 
     def warn(self, urn: str, line: str) -> None:
         self._log(engine_pb2.WARNING, urn, line)

@@ -92,6 +92,7 @@ class ResourceCall:
             session,
             info=lambda line: engine.info(urn, line.removeprefix(known)),
             warn=lambda line: engine.warn(urn, line.removeprefix(known)),
+            announce=lambda line: engine.announce(urn, line.removeprefix(known)),
             ids_may_change=True,
             urn=urn,
             timeout=timeout or None,
@@ -355,6 +356,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         with self._call(request, context, props, declared=props.values) as call:
             desired = call.with_identity(props.values)
             if request.preview:
+                self.engine.previewed(request.urn)
                 return rpc.CreateResponse(properties=call.outputs(call.adapter.preview_create(desired)))
             id, outputs = call.adapter.create(desired)
             return rpc.CreateResponse(id=id, properties=call.outputs(outputs))
@@ -376,6 +378,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
             before = call.with_write_only(unmarshal(request.old_inputs).values, olds)
             desired = call.with_identity(news.values)
             if request.preview:
+                self.engine.previewed(request.urn)
                 predicted = call.adapter.preview_update(request.id, before, desired)
                 return rpc.UpdateResponse(properties=call.outputs(predicted))
             outputs = call.adapter.update(request.id, before, desired)

@@ -150,8 +150,13 @@ class DomainOrder(Purchase[Answer, OrderedDomain]):
         return OrderedDomain(None, answer, is_replay=verdict.payment is not None)
 
     def _was_paid_just_now(self) -> bool:
+        """An order that has ended by now is one of before, however short ago it was paid."""
+        client = self.request.client
         with suppress(exceptions.ApiError):
-            return any(not paid.is_returned for paid in self.payments())
+            if kept := [paid for paid in self.payments() if not paid.is_returned]:
+                ended = {row.id for row in client.domains.list() if row.status == "cancelled"}
+                paid_for = (client.invoices.get(paid.invoice_id).items or () for paid in kept)
+                return any(ended.isdisjoint(item.domain_id for item in items) for items in paid_for)
         return False
 
     def is_outdated(self, error: exceptions.ApiError, /) -> bool:

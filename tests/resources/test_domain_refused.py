@@ -132,6 +132,17 @@ def test_one_whose_charge_is_kept_stops_the_deletion_and_says_where_the_money_is
     assert waited(of) < 60
 
 
+def test_no_charge_of_a_moment_ago_is_announced_for_an_order_that_was_cancelled(
+    harness: ResourceHarness,
+) -> None:
+    """As on an emulator whose clock stands still: no time tells the replay from a new order."""
+    pending(harness)
+    cancel(harness, refund=False)
+    state = create(harness)
+    debits = [row["at"] for row in harness.account.ledger() if row["direction"] == "debit"]
+    assert len(debits) == 1 + (state.charged is not None)
+
+
 @refunded
 @pytest.mark.parametrize("elsewhere", [False, True])
 @pytest.mark.parametrize("readings", [{}, {"refusals_stored": False}], ids=str)

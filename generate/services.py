@@ -117,7 +117,9 @@ def files() -> Mapping[str, str]:
         "parameters": lambda operation: ", ".join(_parameters(operation)),
         "result": _result,
         "secrets": lambda operation: [
-            name for name, info in _inputs(operation).items() if mentions_secret(info.annotation)
+            name
+            for name, info in _inputs(operation).items()
+            if mentions_secret(info.annotation) or name == "url"  # which may hold a password
         ],
     }
     groups = [[service, *service.parts] for service in services.values() if "." not in service.path]

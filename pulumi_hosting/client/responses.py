@@ -9,7 +9,7 @@ the place and repeats no value.
 import json
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,13 +18,13 @@ from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails, from_json
+from pydantic_core import ErrorDetails, from_json, to_json
 
 from pulumi_hosting.api.metadata import Bucket, Meta, OriginalBody, RateLimit
 from pulumi_hosting.api.models.body import Response
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.reasons import known_words, worded
-from pulumi_hosting.api.secrets import Redactor, clean_text, shielded
+from pulumi_hosting.api.secrets import Redactor, Secret, clean_text, shielded
 from pulumi_hosting.client.exceptions import (
     NO_ENVELOPE,
     ApiError,
@@ -42,6 +42,7 @@ LONGEST_NUMBER = 25
 PDF_END = 1024
 """The last so many bytes of a PDF file hold its end mark."""
 _DIGITS = bytes(ord("0") if chr(byte) in "0123456789" else ord(" ") for byte in range(256))
+_KEY_SENT = re.compile("Bearer vk_(live|test)_")
 _ERROR = re.compile(rb'\s*\{\s*"error"')
 # A pattern finds a short text in a page four times as fast as `in` does.
 _NOT_A_NUMBER, _INFINITY = re.compile(b"NaN"), re.compile(b"Infinity")
@@ -140,7 +141,7 @@ def _parsed(
         found = _repaired(request, model, data, meta, places)
     if answer.body.strip() and isinstance(found, Response):
         # The result, and the items of a list, find the JSON that they were read from.
-        original, items = OriginalBody(body), getattr(found, "data", None)
+        original, items = OriginalBody(_once(found, body)), getattr(found, "data", None)
         object.__setattr__(found, "_original", (original, None))
         for index, item in enumerate(items if isinstance(items, list) else ()):
             if isinstance(item, Response):
@@ -312,6 +313,8 @@ def refusal(request: HttpRequest, answer: HttpResponse, request_id: str, now: fl
             f"http_{answer.status}",
             f"the answer is {_kind(answer)} without the API's error envelope",
         )
+    if code == "invalid_token" and not _KEY_SENT.match(request.headers["Authorization"]):
+        message = "keys begin with vk_live_ or vk_test_, and this one does not"
     # Every 404 of the service has the envelope. One without it is no proof that an object is gone.
     kind = ApiError if code == NO_ENVELOPE else error_class(answer.status, code)
     return kind(
@@ -319,7 +322,9 @@ def refusal(request: HttpRequest, answer: HttpResponse, request_id: str, now: fl
         code=printable(code, redact, 64),
         message=printable(message, redact) if isinstance(message, str) else "",
         request_id=printable(known_id, redact, 128) if isinstance(known_id, str) and known_id else request_id,
-        details=_cleaned(details, redact) if isinstance(details, dict) else None,
+        details=_cleaned(details, lambda text: printable(text, redact))
+        if isinstance(details, dict)
+        else None,
         retry_after=parse_retry_after(answer.headers.get("Retry-After"), now),
         operation=operation.id,
         given=partial(_given, request),
@@ -344,13 +349,24 @@ def _given(request: HttpRequest, name: str) -> str:
     return f", given {printable(words, request.redact, 200)}{known}"
 
 
-def _cleaned(node: object, redact: Redactor) -> Any:
-    """Foreign texts made safe to print, keys too."""
+def _once(found: Response, body: bytes) -> bytes:
+    """The body of an answer without its secrets in fields that this version does not know: a service that
+    repeats one there must not put it into plain texts. The same for the fields themselves.
+    """
+    secrets = [value for value in vars(found).values() if isinstance(value, Secret)]
+    if secrets and found.model_extra:
+        found.model_extra.update(_cleaned(found.model_extra, Redactor(secrets)))
+        body = to_json({**from_json(body), **found.model_extra})
+    return body
+
+
+def _cleaned(node: object, clean: Callable[[str], str]) -> Any:
+    """Foreign texts made safe, keys too."""
     if isinstance(node, dict):
-        return {printable(name, redact, 100): _cleaned(value, redact) for name, value in node.items()}
+        return {clean(name): _cleaned(value, clean) for name, value in node.items()}
     if isinstance(node, list):
-        return [_cleaned(item, redact) for item in node]
-    return printable(node, redact) if isinstance(node, str) else node
+        return [_cleaned(item, clean) for item in node]
+    return clean(node) if isinstance(node, str) else node
 
 
 def _redirect(operation: Operation, answer: HttpResponse, meta: Meta) -> RedirectRefused:

@@ -1,7 +1,7 @@
 """What the generated services are made of."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from pulumi_hosting.api.models.body import Response
 from pulumi_hosting.api.operations import Operation
@@ -71,6 +71,6 @@ def named(items: Iterable[R], name: str, what: str) -> R | None:
     return found[0] if found else None
 
 
-def hidden(argument: T) -> T | Secret:
+def hidden(argument: T) -> T:
     """A secret argument as a ``Secret``, so that no traceback with local variables shows it."""
-    return Secret(argument) if isinstance(argument, str) else argument
+    return cast("T", Secret(argument)) if isinstance(argument, str) else argument

@@ -89,6 +89,12 @@ ACTS: dict[str, Callable[[Client], Any]] = {
     ),
     "transfer": lambda client: client.domains.transfer(name="example.com", auth_code=AUTH_CODE),
     "bad transfer": lambda client: client.domains.transfer(name="", auth_code=AUTH_CODE * 40),
+    "bad webhook": lambda client: client.webhooks.create(
+        url=f"https://user:{PASSWORD}@hooks.example.org/in", events=["*"]
+    ),
+    "bad webhook, changed": lambda client: client.webhooks.update(
+        1, url=f"https://user:{PASSWORD}@hooks.example.org/in"
+    ),
     "read": lambda client: client.me(),
 }
 SERVICES: dict[str, Callable[[httpx.Request], httpx.Response]] = {
@@ -176,7 +182,10 @@ def test_a_client_cannot_be_copied() -> None:
                 "root_password": PASSWORD,
             },
         ),
-        (lambda client: client.servers.reset_password(1), {"password": PASSWORD}),
+        (
+            lambda client: client.servers.reset_password(1),
+            {"password": PASSWORD, "note": f"it is {PASSWORD}", "more": [{"said": PASSWORD}]},
+        ),
         (
             lambda client: client.servers.reinstall(1, os="a"),
             {"server_id": 1, "status": "reinstalling", "root_password": PASSWORD},
@@ -204,7 +213,9 @@ def test_what_is_shown_once_is_not_shown_by_accident(
     client, _ = scripted(answer(201, body))
     result = act(client)
     assert leaks(f"{result!r} {result}") == []
+    assert leaks(json.dumps(result.raw, default=str)) == []
     if "future_password" not in body:
+        assert leaks(str(result.model_dump())) == []
         with pytest.raises(PydanticSerializationError) as caught:
             result.model_dump_json()
         assert leaks(str(caught.value)) == []

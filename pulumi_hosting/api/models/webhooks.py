@@ -4,10 +4,11 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, BeforeValidator, Field
 
 import pulumi_hosting.api.models.field_types as t
 from pulumi_hosting.api.models.body import PageQuery, PatchModel, RequestModel, Response
+from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.api.values import check_webhook_url
 
 SIGNATURE_HEADER = "X-Webhook-Signature"
@@ -185,6 +186,7 @@ def _check_events(value: list[str]) -> list[str]:
 
 WebhookUrl = Annotated[
     str,
+    BeforeValidator(lambda given: given.reveal() if isinstance(given, Secret) else given),
     Field(max_length=2048),
     t.Constraint(check_webhook_url, format="uri", pattern=r"^[Hh][Tt][Tt][Pp][Ss]://[^\s@]+$"),
 ]

@@ -9,7 +9,7 @@ from typing import Literal
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import by_id, webhooks
 from pulumi_hosting.client.results import UNSET, AsyncPages, Given, Items
-from pulumi_hosting.client.service_base import Caller, Service
+from pulumi_hosting.client.service_base import Caller, Service, hidden
 
 ROWS = by_id(webhooks.OPERATIONS)
 
@@ -119,6 +119,7 @@ class AsyncWebhooksService(Service):
         :param events: Event types such as ``server.created``; ``*`` for all, if the deployment supports it.
         :param description: Free text shown in the control panel.
         """
+        url = hidden(url)
         found: m.SubscriptionCreated = await self._caller.call(
             ROWS["create_webhook"], body={"url": url, "events": events, "description": description}
         )
@@ -158,6 +159,7 @@ class AsyncWebhooksService(Service):
         :param description: Free text shown in the control panel.
         :param active: Whether events are delivered. True also resets the count of failures.
         """
+        url = hidden(url)
         found: m.Subscription = await self._caller.call(
             ROWS["update_webhook"],
             webhook_id,

@@ -75,7 +75,8 @@ class InvalidInput(HostingError):
         super().__init__("; ".join(f"{name}: {reason}" for name, reason in self.fields.items()))
 
     def __str__(self) -> str:
-        return with_next_step(f"{self.subject} is not valid: {self.args[0]}", self.fields)
+        said = f"{self.subject} is not valid: " if self.subject else ""
+        return with_next_step(f"{said}{self.args[0]}", self.fields)
 
 
 class WriteRefused(HostingError):

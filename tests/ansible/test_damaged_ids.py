@@ -1,6 +1,7 @@
 """What is no id, and no name of a server in place of one, is refused in one line by every module that takes
 one."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ IDS = ["", "abc", "order:abc", "٢٠٠٠١", "²", "0", "-1", "20001.0", "1/2/3"
 # What the modules need beside the id.
 MORE: dict[str, dict[str, Any]] = {
     "domain_renew": {"until": "2035-01-01"},
-    "server_password": {"password_file": "/nowhere/password"},
+    "server_password": {"password_file": str(Path(__file__).with_name("never-written"))},
     "server_renew": {"until": "2035-01-01"},
 }
 STATES = ("present", "absent")

@@ -414,3 +414,21 @@ def test_a_tariff_that_is_not_there_is_refused_with_those_that_are(check_mode: b
         assert result["failure"]["code"] == "invalid_input"
     assert "the quote is not valid: tariff_id: " in quoted["msg"]
     assert play("quote_info", tariff_id=1)["quote"]["tariff_id"] == 1
+
+
+def test_discarded_passwords_are_one_warning_in_a_run() -> None:
+    play = Play(Account())
+    warnings = [line for name in ("a", "b", "c") for line in play("server", name=name, **ORDER)["warnings"]]
+    (line,) = (line for line in warnings if "root password" in line)
+    assert line.startswith("server 20001: its generated root password was discarded")
+
+
+def test_a_refused_option_is_named_as_one() -> None:
+    said = Play(Account())("invoice_info", id="abc")
+    assert said["msg"] == "option id: must be a positive integer. Next: correct id"
+    assert said["failure"]["fields"] == {"id": "must be a positive integer"}
+
+
+def test_a_key_name_on_an_account_without_keys_offers_no_choice() -> None:
+    said = Play(Account())("server", name="a", ssh_key_ids=["laptop"], **ORDER)["msg"]
+    assert "there is no SSH key named 'laptop'; the account has none" in said

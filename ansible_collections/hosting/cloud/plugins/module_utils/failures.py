@@ -16,7 +16,7 @@ from .json_types import Json
 from .version import CORE, VERSION
 
 with suppress(ImportError):  # the task then says what is missing, and where
-    from pulumi_hosting.client.exceptions import CallError, HostingError
+    from pulumi_hosting.client.exceptions import ANY_REQUEST, CallError, HostingError, InvalidInput
     from pulumi_hosting.client.words import Words
     from pulumi_hosting.session.errors import ResourceError, about, and_then
 
@@ -71,6 +71,10 @@ def failed(error: Exception, task: ModuleTask | None = None, called: str = "") -
     if isinstance(error, HostingError):
         error._words = words()
         about(error, called)
+        if isinstance(error, InvalidInput) and error.subject == ANY_REQUEST and task is not None:
+            error.subject = ""
+            named = {f"{'option ' * (name in task.params)}{name}": why for name, why in error.fields.items()}
+            error.args = ("; ".join(f"{name}: {why}" for name, why in named.items()),)
     failure = failure_of(error) if isinstance(error, HostingError) else _defect(error)
     return failure if task is None else _with_what_was_done(task, failure, error, called or "this task")
 

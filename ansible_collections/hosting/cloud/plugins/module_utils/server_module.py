@@ -307,8 +307,9 @@ def _keys(task: ModuleTask) -> Json:
         if len(found) > 1:
             raise AmbiguousMatch(f"SSH key name {name!r}", found)
         if not found and not request.client.is_test_key:
-            choices = ", ".join(sorted({key.name for key in keys})) or "none"
-            reason = f"there is no SSH key named {name!r}: choose one of {choices}"
+            choices = ", ".join(sorted({key.name for key in keys}))
+            which = f": choose one of {choices}" if choices else "; the account has none"
+            reason = f"there is no SSH key named {name!r}{which}"
             raise InvalidInput({"ssh_key_ids": reason}, RESOURCES["server"].called(task.given))
         ids += found
     return {"ssh_key_ids": ids}

@@ -198,6 +198,7 @@ class ModuleTask:
             wait_timeout=0.0 if params.get("wait") is False else params.get("wait_timeout") or 0.0,
             is_declared=self.memory.is_declared,
             warn=self.warn,
+            is_first=self.memory.is_first,
         )
 
     def _shared_reads(self, transport: Any) -> Reads:

@@ -470,6 +470,7 @@ class Adapter:
             session,
             identity,
             kind,
+            adopts=props.get("adoptId") is not None,
             owned=session.ownership.of_kind(kind).of(identity),
             stays=lambda kind, id: session.replacements.other((kind, id), "") is not None,
             wait_timeout=(float(timeout) if isinstance(timeout, int | float) else self.timeout) or 600.0,

@@ -245,7 +245,7 @@ _PRICE = re.compile(
     _FRONT + r"(?:will|would) charge (?P<amount>[\d.]+) (?P<currency>\w*) \((?P<what>.*)\); run "
 )
 _FOR_A_DOMAIN = re.compile(r"\d years?(, no auto-renew| from \S+)?$|^transfer of |on this account already$")
-_TAKEOVER = re.compile(_FRONT + r"takes over (?P<what>.*)")
+_TAKEOVER = re.compile(_FRONT + r"(?P<what>takes over .*|\S+ is already on the account \(.*)")
 _BEYOND_LIMIT = re.compile(_FRONT + r"with a live key it would be refused: (?P<what>.*); it is not ordered")
 _PRICE_LATER = re.compile(_FRONT + r"price of [^:]*: (?P<what>not known before [^;]*)")
 
@@ -398,7 +398,7 @@ def _announce(found: dict[tuple[str, str], PlannedChange], urn: str, message: st
         kind = managed_objects.DOMAIN if _FOR_A_DOMAIN.search(line["what"]) else managed_objects.SERVER
         kinds = [managed_objects.SERVER_IP if line["what"].startswith("an address") else kind]
     elif line := _TAKEOVER.match(message):
-        news = {"action": "take over", "charge": Decimal(0), "note": f"takes over {line['what']}"}
+        news = {"action": "take over", "charge": Decimal(0), "note": line["what"]}
         kinds = [*RESOURCES]
     elif line := _PRICE_LATER.match(message):
         news = {"note": f"price {line['what']}"}

@@ -349,8 +349,8 @@ class Takeover:
     nothing.
 
     - ``state``: the object as it is now.
-    - ``reason``: why it is taken for ours, as a clause: "it carries this resource's tag". ``unless``: what
-      only the creation finds out, and stops it.
+    - ``reason``: why it is taken for ours, as a clause: "it carries this resource's tag". ``unsure``: it has
+      the name, and only the creation finds out whether it is ours, or stops.
     - ``ordered_at``: when it was ordered, by the service's time; None if that is not shown.
     - ``charged``, ``currency``: what its order cost; None if that is not known without asking more.
     - ``price_monthly``: what it costs per month, shown if ``charged`` is not known.
@@ -366,12 +366,12 @@ class Takeover:
     price_monthly: Decimal | None = None
     title: str = "object"
     invoice_id: int | None = None
-    unless: str = ""
+    unsure: bool = False
 
     def announce(self, request: Request) -> None:
         """Say it once in a run: what the plan has announced, its creation does not repeat, unless only the
         creation knows it."""
-        if self.unless and request.announce:
+        if self.unsure and request.announce:
             request.announce(self.announcement(request.service_now()))
         elif request.session.announces(request.kind, request.identity, self.state.id):
             request.tell(self.announcement(request.service_now()))
@@ -382,7 +382,7 @@ class Takeover:
 
         ``now``: the service's time.
         """
-        parts = [f"takes over {self.title} {self.state.id}"]
+        parts = [f"{self.title} {self.state.id}"]
         if self.ordered_at is not None:
             parts.append(f"ordered {age(now - self.ordered_at)} ago")
         if self.charged is not None:
@@ -391,8 +391,13 @@ class Takeover:
             parts.append(f"{self.price_monthly} {self.currency or ''}".rstrip() + " a month")
         if (invoice := self.invoice_id or getattr(self.state, "invoice_id", None)) is not None:
             parts.append(f"invoice {invoice}")
-        reason = f"{self.reason}; {self.unless}" if self.unless else self.reason
-        return f"{', '.join(parts)} ({reason})"
+        if self.unsure:
+            name = getattr(self.state, "name", self.title)
+            return (
+                f"{name} is already on the account ({', '.join(parts)}). If this stack bought it, it is adopted; if "
+                f"not, the run stops. Next: set adopt_id={self.state.id}"
+            )
+        return f"takes over {', '.join(parts)} ({self.reason})"
 
 
 # --- the interface -----------------------------------------------------------------------------------------

@@ -66,11 +66,7 @@ class DomainResource(
             existing = self._named(request, inputs.name)
             if existing is None or str(existing.id) in request.owned or self._not_ours(request, existing):
                 return None  # ordered, replaced, or refused
-            unless = (
-                "unless an earlier run of this resource ordered it, the order will stop. Next: set "
-                f"adopt_id={existing.id} then"
-            )
-            return replace(_takeover(request, existing, "it has the name"), unless=unless)
+            return replace(_takeover(request, existing, ""), unsure=True)
         return _takeover(request, self._adoptable(request, inputs, inputs.adopt_id), "adopt_id names it")
 
     def cost(self, request: Request, desired: Mapping[str, Any]) -> Cost | None:

@@ -85,12 +85,16 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         key_users.forget(request, id)
         ended = server_calls.how_it_ended(id, server, last.name, last.next_due_at)
         other = tagged_elsewhere(request, REPORT_AGE)
-        request.warn(
-            f"{ended}; a new one is ordered if the program declares it"
-            if other is None
-            else f"{ended}; {server_calls.described(other)}: {request.client.words.apply} takes it over or "
-            "names the setting that does, and before that no destroy deletes it"
-        )
+        if request.adopts:
+            then = f"adopt_id names it, so none is ordered. {server_calls.WITHOUT_ADOPTED}"
+        elif other is None:
+            then = "a new one is ordered if the program declares it"
+        else:
+            then = (
+                f"{server_calls.described(other)}: {request.client.words.apply} takes it over or names the "
+                "setting that does, and before that no destroy deletes it"
+            )
+        request.warn(f"{ended}; {then}")
 
     @staticmethod
     def _tag_to_record(

@@ -153,16 +153,17 @@ def left_with_server(request: Request, id: str, error: exceptions.HostingError) 
     )
 
 
+WITHOUT_ADOPTED = "Next: correct adopt_id, or leave it out to order one"
+"""What to do if the adopted server is gone."""
+
+
 def adoptable_server(request: Request, id: str, declared: Mapping[str, Any]) -> m.Server:
     """The server that ``adopt_id`` names. Raises ``ResourceError`` if there is none, or if it is not what
     is ``declared``.
     """
     server = order_facts.living_server(request, id)
     if server is None:
-        raise errors.ResourceError(
-            f"adopt_id: no active server {id} on this account. Next: correct adopt_id, or "
-            "leave it out to order one"
-        )
+        raise errors.ResourceError(f"adopt_id: no active server {id} on this account. {WITHOUT_ADOPTED}")
     billing = server.billing
     shown = {**machine(server), "billing_cycle": billing.cycle if billing else None}
     kept = {} if passes(check_server_name, str(declared.get("name"))) else {"name": server.name}

@@ -116,13 +116,7 @@ class ServerResource(
         if found is not None:
             return self._announced(request, found, server_search.TAGGED)
         found = None if inputs.order_attempt else server_search.unproven(request, inputs.name)
-        if found is None:
-            return None
-        unless = (
-            "unless an earlier run of this resource ordered it, the order will stop. "
-            f"Next: set adopt_id={found.id} then"
-        )
-        return replace(self._announced(request, found, "it has the name"), unless=unless)
+        return None if found is None else replace(self._announced(request, found, ""), unsure=True)
 
     def _announced(self, request: Request, server: m.Server, reason: str) -> Takeover:
         billing, invoice = server.billing, order_facts.purchase_of(request, server)
@@ -278,10 +272,13 @@ class ServerResource(
         is_new = is_new or state.id in request.made | request.taken_over
         unkept = state.root_password is None or not (request.keeps_secrets or inputs.password is not None)
         if unkept and inputs.adopt_id is None and not inputs.ssh_key_ids:
-            discarded = "was discarded, since root_password_file is not set"
-            why = discarded if state.root_password else "was not shown to this run"
             step = f"reset it: {request.client.words.reset.format(id=state.id)}"
-            request.warn(f"server {state.id}: its generated root password {why}. Next: {step}")
+            lost = f"server {state.id}: its generated root password was"
+            if not state.root_password:
+                request.warn(f"{lost} not shown to this run. Next: {step}")
+            elif request.is_first("discarded password"):
+                why = "discarded, since root_password_file is not set, as that of each server of this run"
+                request.warn(f"{lost} {why}. Next: {step}")
         state = self.set_power(request, self._set_late(request, state, inputs, is_new), inputs)
         return self.until_ready(request, state, inputs.ready)
 
@@ -384,6 +381,7 @@ class ServerResource(
                     else f"to take it over: {server_calls.described(other)}"
                 )
                 step = f"Next: {request.client.words.read_and_apply}, {then}"
+                step = server_calls.WITHOUT_ADOPTED if request.adopts else step
                 return [f"{ended}, and the state still has it. {step}"]
         except HostingError:
             return []

@@ -39,6 +39,7 @@ class Request:
     - ``name_is_identity``: true if nothing else is remembered (Ansible): the living object of that name is
       the one meant.
     - ``keeps_secrets``: whether a secret that is shown once is kept somewhere by the frontend.
+    - ``adopts``: whether ``adopt_id`` names what it takes over, as recorded: nothing is ordered in its place.
     - ``owned``: ids this declaration owns already; never mistaken for a lost one.
     - ``fresh``: whether an object is taken for absent only if an answer shows it that was asked for after
       the question; what is found may be as old as what is reported.
@@ -57,6 +58,7 @@ class Request:
     - ``credited``: called with what a removal credited to the balance, and the currency if it is named.
     - ``info``: one line of progress for the user who waits; ``warn``: one to see afterwards.
     - ``announce``: one on what is about to be paid, which what was paid replaces; None: as ``info``.
+    - ``is_first``: whether the run says something of this kind for the first time.
     - ``skip_damaged``: called for each object of a listing that cannot be read, which is then left out; None
       stops with an error. Only when objects are listed, never when it is concluded that something is
       absent.
@@ -67,6 +69,7 @@ class Request:
     kind: str | None = None
     name_is_identity: bool = False
     keeps_secrets: bool = True
+    adopts: bool = False
     owned: frozenset[str] = frozenset()
     fresh: bool = False
     wait_timeout: float = 600.0
@@ -81,6 +84,7 @@ class Request:
     credited: Callable[[Decimal, str | None], None] = lambda amount, currency: None
     info: Callable[[str], None] = log.info
     warn: Callable[[str], None] = log.warning
+    is_first: Callable[[str], bool] = lambda topic: True
     skip_damaged: Callable[[HostingError], None] | None = None
     label: str = ""
     announce: Callable[[str], None] | None = None

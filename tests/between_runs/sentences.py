@@ -324,6 +324,7 @@ CLAIMS: tuple[tuple[Callable[[Said], bool], str], ...] = (
     (lambda said: not said.lives(), r"server_id: there is no server ID on this account"),
     (lambda said: not said.lives(), r"there is no (?P<kind>server|domain) named 'NAME' on this account"),
     (Said.takes_over, r"takes over server address pending:(?P<server>N).*"),
+    (Said.lives, r"[\w.-]+ is already on the account \((?P<kind>server|domain) (?P<id>N), .*\)"),
     (Said.takes_over, r"takes over (?P<kind>server address|server|domain) (?P<id>[0-9/]+).*"),
     (lambda said: not _address_there(said), r"address (?P<address>[0-9.]+) \(id N\) of server N released"),
     (lambda said: not said.moved("credit", operation="delete_server_ip"), r"nothing is refunded for it"),
@@ -349,7 +350,8 @@ NEUTRAL: tuple[str, ...] = (
     r"it carries the tag of another resource.*",
     r"all else is as the state recorded it, so the tag is written again",  # what is there shows it
     r"another one is ordered only if .*",
-    r"unless an earlier run of this resource ordered it, the order will stop",
+    r"If this stack bought it, it is adopted",
+    r"if not, the run stops",
     r"nothing is paid before that is known, and unless .*",
     r"What was declared with server= has left the state, though it was reported as deleted",
     r"the API cannot delete domains",

@@ -20,6 +20,24 @@ def test_a_server_that_is_gone_and_changed_is_only_said_to_be_gone(
     assert "Next: pulumi up --refresh, to order a new one" in said
 
 
+def test_an_adopted_server_that_is_gone_is_not_said_to_be_ordered_again(
+    processes: Start, account: Account
+) -> None:
+    adopted = {**WEB, "adoptId": str(account.control("POST", "/servers", {"name": "web"})["id"])}
+    id, outputs, inputs = processes().made("server", "web", adopted)
+    account.control("PATCH", f"/servers/{id}", {"status": "terminated"})
+    compared, refreshed = processes(), processes()
+    compared.of("server").diff(id, outputs, inputs)
+    assert refreshed.of("server").read(id, outputs, inputs) is None
+    step = "Next: correct adopt_id, or leave it out to order one"
+    assert [(step in line, "a new one is ordered" in line) for line in compared.lines + refreshed.lines] == [
+        (True, False),
+        (True, False),
+    ]
+    _, failures = processes().of("server").check({}, {**adopted, IDENTITY: "pulumi:t/dev/server/web"})
+    assert "adopt_id" in str(failures)
+
+
 @pytest.mark.parametrize("olds", [{}, {IDENTITY: "pulumi:t/dev/server/web"}], ids=["dynamic", "native"])
 def test_a_replacement_that_an_option_asks_for_says_what_it_erases(
     processes: Start, account: Account, olds: dict[str, str]

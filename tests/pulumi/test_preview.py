@@ -134,11 +134,11 @@ def test_a_server_of_the_same_name_is_named_in_the_preview(program: Program) -> 
     program.declare({"web": ("Server", SERVER), "site": ("Domain", {"name": "example.com"})})
     looked = program.run(program.stack.preview())
     assert (
-        "takes over server 20001, ordered 0 min ago, 5.00 EUR, invoice 40001 (it has the name; unless an "
+        "web is already on the account (server 20001, ordered 0 min ago, 5.00 EUR, invoice 40001). If this "
     ) in looked.output
     assert "will charge" not in looked.output  # found again, or a stop
     assert (
-        "takes over domain 70001, ordered 0 min ago, 12.00 EUR, invoice 40002 (it has the name; unless an "
+        "example.com is already on the account (domain 70001, ordered 0 min ago, 12.00 EUR, invoice 40002)"
     ) in looked.output
     assert messages(looked).count("Next: set adopt_id") == 2
 

@@ -124,9 +124,9 @@ def test_what_an_earlier_run_ordered_is_announced_and_taken_over(harness: Resour
     assert failures == {}
     line = taken.announcement(harness.context().service_now())
     assert line == (
-        f"takes over domain {first.id}, ordered 2 h ago, 12.00 EUR, invoice 40001 (it has the name; "
-        "unless an earlier run of this resource ordered it, the order will stop. "
-        f"Next: set adopt_id={first.id} then)"
+        f"{first.name} is already on the account (domain {first.id}, ordered 2 h ago, 12.00 EUR, invoice "
+        "40001). If this stack bought it, it is adopted; if not, the run stops. "
+        f"Next: set adopt_id={first.id}"
     )
     assert create(harness).id == first.id
     assert debits(harness) == 1

@@ -171,8 +171,8 @@ def test_a_preview_says_when_an_unproven_server_of_the_name_was_ordered(
     taken = SERVER.takeover(context, check(SERVER, GOOD).inputs)
     assert taken is not None
     assert taken.announcement(context.service_now()) == (
-        "takes over server 20001, ordered 3 h ago, 5.00 EUR, invoice 40001 (it has the name; unless an "
-        "earlier run of this resource ordered it, the order will stop. Next: set adopt_id=20001 then)"
+        "web-1 is already on the account (server 20001, ordered 3 h ago, 5.00 EUR, invoice 40001). If this "
+        "stack bought it, it is adopted; if not, the run stops. Next: set adopt_id=20001"
     )
     harness.control("POST", "/clock", {"advance": WEEK})
     later = harness.context()
@@ -216,7 +216,7 @@ def test_a_preview_stops_where_the_order_will_stop(harness: ResourceHarness) -> 
     harness.control("PATCH", f"/servers/{old.id}", {"notes": ""})
     announced_one = SERVER.takeover(harness.context(identity=renamed), inputs)
     assert announced_one is not None
-    assert "the order will stop" in announced_one.unless
+    assert "if not, the run stops" in announced_one.announcement(harness.context().service_now())
     with pytest.raises(ResourceConflict, match="nothing was ordered"):
         SERVER.takeover(harness.context(identity=renamed, strict=True), inputs)
     assert len(harness.account.ledger()) == 1

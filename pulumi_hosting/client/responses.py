@@ -140,8 +140,13 @@ def _parsed(
             return _Damage(f"it is {_kind(answer)}, not JSON of the expected shape")
         found = _repaired(request, model, data, meta, places)
     if answer.body.strip() and isinstance(found, Response):
+        # A service that repeats a secret in a field that this version does not know puts it into plain texts.
+        secrets = [value for value in vars(found).values() if isinstance(value, Secret)]
+        if secrets and found.model_extra:
+            found.model_extra.update(_cleaned(found.model_extra, Redactor(secrets)))
+            body = to_json({**from_json(body), **found.model_extra})
         # The result, and the items of a list, find the JSON that they were read from.
-        original, items = OriginalBody(_once(found, body)), getattr(found, "data", None)
+        original, items = OriginalBody(body), getattr(found, "data", None)
         object.__setattr__(found, "_original", (original, None))
         for index, item in enumerate(items if isinstance(items, list) else ()):
             if isinstance(item, Response):
@@ -347,17 +352,6 @@ def _given(request: HttpRequest, name: str) -> str:
     choices = [word for word in known_words(info) if isinstance(word, str)] if info else []
     known = f"; this version knows {', '.join(choices)}" if choices else ""
     return f", given {printable(words, request.redact, 200)}{known}"
-
-
-def _once(found: Response, body: bytes) -> bytes:
-    """The body of an answer without its secrets in fields that this version does not know: a service that
-    repeats one there must not put it into plain texts. The same for the fields themselves.
-    """
-    secrets = [value for value in vars(found).values() if isinstance(value, Secret)]
-    if secrets and found.model_extra:
-        found.model_extra.update(_cleaned(found.model_extra, Redactor(secrets)))
-        body = to_json({**from_json(body), **found.model_extra})
-    return body
 
 
 def _cleaned(node: object, clean: Callable[[str], str]) -> Any:

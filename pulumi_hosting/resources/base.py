@@ -394,8 +394,8 @@ class Takeover:
         if self.unsure:
             name = getattr(self.state, "name", self.title)
             return (
-                f"{name} is already on the account ({', '.join(parts)}). If this stack bought it, it is adopted; if "
-                f"not, the run stops. Next: set adopt_id={self.state.id}"
+                f"{name} is already on the account ({', '.join(parts)}). If this stack bought it, it is "
+                f"adopted; if not, the run stops. Next: set adopt_id={self.state.id}"
             )
         return f"takes over {', '.join(parts)} ({self.reason})"
 

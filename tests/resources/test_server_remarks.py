@@ -44,7 +44,8 @@ def test_a_server_that_has_ended_is_named_before_a_new_one_is_ordered(
     assert apply.read(harness.context(), SERVER, state) is None
     assert harness.messages == [
         (
-            f"server 20001 (web-1) was {status} (last due {due}); a new one is ordered if the program declares it"
+            f"server 20001 (web-1) was {status} (last due {due}); a new one is ordered if the program "
+            "declares it"
         )
     ]
 

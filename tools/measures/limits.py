@@ -55,7 +55,7 @@ BUDGETS = {
     "pulumi_hosting/cli": Budget(1349, 1425, "options and exit codes of each command"),
     "pulumi_hosting/client": Budget(
         2891,
-        3930,
+        3940,
         "requests, retries, damaged answers, one queue per key for all processes of one or many machines; "
         "the form for asyncio is generated, but for its limiter and transport",
     ),
@@ -65,7 +65,7 @@ BUDGETS = {
         "the whole service: store, clock, handlers, control interface, both dialects, accounts from files",
     ),
     "pulumi_hosting/exactly_once": Budget(
-        1718, 2365, "a purchase of each good, found again after a kill at any request"
+        1718, 2370, "a purchase of each good, found again after a kill at any request"
     ),
     "pulumi_hosting/offline": Budget(
         5133, 4205, "Pulumi's engine; only what a recording of its CLI shows to be wrong is added"
@@ -96,6 +96,6 @@ BUDGETS = {
         825, 1010, "verification, typed events, a receiver that neither loses nor repeats one, and a relay"
     ),
     "ansible_collections": Budget(
-        3357, 3355, "modules and action plugins over the planner, inventory, callback, event source"
+        3357, 3360, "modules and action plugins over the planner, inventory, callback, event source"
     ),
 }

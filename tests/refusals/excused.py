@@ -41,7 +41,7 @@ _IN_ANSIBLE = {
     "exactly_once/server_search.py name_conflict": _NO_STATE,
     "exactly_once/server_search.py refuse_renamed_order": _NO_STATE,
     "exactly_once/webhook_search.py ": _NO_STATE,
-    "planning/apply.py _refuse_taken": "nothing is replaced that adopt_id may name",
+    "planning/apply.py refuse_taken": "nothing is replaced that adopt_id may name",
     "planning/budget.py Budget.must_book": "the collection books what its tasks pay",
     "planning/diff.py refuse_forbidden": "the module has no option rebuild",
     "planning/modes_and_scopes.py guard 2": "what is simulated is not shown to a live key",

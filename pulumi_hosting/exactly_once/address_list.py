@@ -8,6 +8,7 @@ the server shows.
 
 import ipaddress
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from functools import partial
@@ -33,10 +34,10 @@ def plain_address(text: str) -> str:
     >>> plain_address("2001:0DB8::0:1")
     '2001:db8::1'
     """
-    try:
-        return str(ipaddress.ip_address(text.strip()))
-    except ValueError:
-        raise ValueError("must be an IPv4 or IPv6 address") from None
+    with suppress(ValueError):
+        if "%" not in text:  # a zone is that of one machine
+            return str(ipaddress.ip_address(text.strip()))
+    raise ValueError("must be an IPv4 or IPv6 address")
 
 
 FRESH = 60.0  # seconds for which the addresses of a server are believed

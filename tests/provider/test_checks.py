@@ -58,6 +58,20 @@ BAD: dict[str, Any] = {
 }
 
 
+def test_what_an_index_of_ignore_changes_makes_of_events_is_named() -> None:
+    """``ignore_changes=["events[0]"]``: engines put the old item of that place into the new list."""
+    given = {"url": "https://hooks.example.com/x", "events": ["balance.low", "balance.low"]}
+    adapter = Adapter(RESOURCES["webhook_subscription"], ProviderSession({}))
+    _, failures = adapter.check({}, given)
+    assert failures == {"events": "must name each event type once, and balance.low is there twice"}
+
+
+def test_an_address_has_no_zone() -> None:
+    given = {"server_id": "1", "address": "fe80::1%eth0", "domain": "www.example.com"}
+    _, failures = Adapter(RESOURCES["ptr"], ProviderSession({})).check({}, wire(given))
+    assert failures == {"address": "must be an IPv4 or IPv6 address"}
+
+
 def wire(values: dict[str, Any]) -> dict[str, Any]:
     return {camel(name): value for name, value in values.items()}
 

@@ -479,7 +479,16 @@ class Adapter:
             credited=session.credited,
             label=self._label(props),
             announce=announce and (lambda line: announce(f"{name}: {line}")),
+            parent=self._parent(props),
         )
+
+    def _parent(self, props: PropertyValues) -> tuple[str, PropertyValues] | None:
+        """Label and values of the server that it is declared with, while this run is still to make that."""
+        if not (declared := props.get(names.SERVER)):
+            return None
+        label = str(declared) if self.urn else self.session.identity(declared, props.get(names.ORGANIZATION))
+        found = self.session.replacements.of(label)
+        return (label, found.values()) if found is not None and found.wanted else None
 
     def _claim(self, olds: PropertyValues, news: PropertyValues, id: str) -> None:
         """Record whose the object is, under the identity of before too: a renamed resource keeps it."""

@@ -42,6 +42,10 @@ first name is the one that was taken; engines and SDKs that know no output show 
 UNNAMED = "__unnamed"
 """Input of a program in Python: it gives no name, and ``name`` is the default one. Never recorded."""
 
+SERVER = "__server"
+"""Input of what is declared with ``server``: what tells that server's declaration from the others, its URN or
+the identity that it declares. It is not recorded."""
+
 WAIT_TIMEOUT = "waitTimeout"
 
 ORGANIZATION = "__organization"

@@ -55,6 +55,11 @@ class Declaration:
     """Whether it takes ``server``, and goes when that goes."""
     _early_deletion: ClassVar[str] = ""
     """What a person should know if it may be deleted before its server."""
+    _label: str | None = None
+    """What tells it from the other declarations, as a provider does: the identity that it declares, else its
+    URN."""
+    _server: pulumi.Input[str] | None = None
+    """The ``_label`` of the server that it is declared with."""
     _stays: bool = False
     """Whether its declaration says that the engine does not delete the object. If the engine shows the final
     options, those decide: see ``final_options``."""
@@ -148,9 +153,12 @@ class Declaration:
         ours = pulumi.ResourceOptions(delete_before_replace=self._delete_before_replace or None)
         opts = _merged(ours, opts)
         register, form, beside = self._form(resource_name, opts)
+        told: Props = {} if self._server is None or mocked() else {names.SERVER: self._server}
         own = {*vars(self)}  # what a subclass set before it came here
         register(
-            resource_name, {**props, **unnamed, **(beside if opts.id is None else {})}, _merged(form, opts)
+            resource_name,
+            {**props, **unnamed, **told, **(beside if opts.id is None else {})},
+            _merged(form, opts),
         )
         self._wait_for_id_alone(own)
         if warning is not None:
@@ -180,6 +188,7 @@ class Declaration:
             is_ours = isinstance(server, Declaration) and isinstance(server, pulumi.CustomResource)
             if is_ours and server._kind == "server":
                 given["server_id"] = server.id
+                self._server = server._label or server.urn
                 if not server._stays:
                     opts = _merged(pulumi.ResourceOptions(deleted_with=server), opts)
             else:
@@ -242,7 +251,8 @@ class Dynamic(Declaration, Resource):
         timeouts = self._timeouts(resource_name, opts)
         if mocked():  # a unit test sees the program's own inputs, and no others
             return partial(pulumi.CustomResource.__init__, self, names.dynamic_token(self._kind)), ours, {}
-        beside = {names.IDENTITY: _identity(self._kind, resource_name, opts), **_organization(), **timeouts}
+        self._label = _identity(self._kind, resource_name, opts)
+        beside = {names.IDENTITY: self._label, **_organization(), **timeouts}
         beside |= {} if pulumi.runtime.is_dry_run() else {names.APPLIES: True}
         return partial(Resource.__init__, self, PROVIDERS[self._kind]()), ours, beside
 

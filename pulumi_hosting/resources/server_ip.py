@@ -346,26 +346,46 @@ class ServerIpResource(
         return catalog_reads.charge(request, quote.prorated_now, quote.currency, what)
 
     def validate(self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]) -> base.Reasons:
-        """The server is there and may have one more address, beside those that this run is to buy before."""
-        if "server_id" not in desired or desired.get("adopt_id") is not None or request.client.is_test_key:
+        """The server is there or planned, and may have one more address, beside those that this run is to buy
+        before."""
+        if desired.get("adopt_id") is not None:
             return {}
-        quote = address_list.quote_of(request, desired["server_id"])
+        if "server_id" not in desired:
+            if request.parent is None or "server_id" not in fields:
+                return {}
+            label, server = request.parent
+            wanted = server.get("tariff_id")
+            ids = wanted if isinstance(wanted, list) else [wanted]
+            found = [one.max_extra_ips for one in catalog_reads.tariffs(request).values() if one.id in ids]
+            limits = [most for most in found if most is not None]
+            is_known = len(limits) == len(ids)
+            return (
+                self._beyond(request, label, f"server {server.get('name')}", 0, max(limits))
+                if is_known
+                else {}
+            )
+        if request.client.is_test_key:
+            return {}
+        id = desired["server_id"]
+        quote = address_list.quote_of(request, id)
         if quote is None:
-            return {"server_id": f"there is no server {desired['server_id']} on this account"}
-        planned = request.session.addresses_to_buy[desired["server_id"]]
-        planned.add(request.identity)
-        if quote.extra_ips + len(planned) > quote.max_extra_ips and not self._has_unowned(
-            request, desired["server_id"]
-        ):
-            counted = f", counting {len(planned) - 1} more of this run" if len(planned) > 1 else ""
-            allowed = f"all of the {quote.max_extra_ips} addresses its tariff allows{counted}"
-            return {"server_id": f"server {desired['server_id']} has {allowed}"}
-        return {}
+            return {"server_id": f"there is no server {id} on this account"}
+        return self._beyond(request, id, f"server {id}", quote.extra_ips, quote.max_extra_ips)
 
     @staticmethod
-    def _has_unowned(request: Request, server_id: str) -> bool:
-        found = address_list.of_server(request, server_id) or []
-        return bool(Owners(request, server_id).unowned(address_list.bought(found)))
+    def _beyond(request: Request, key: str, server: str, has: int, most: int) -> base.Reasons:
+        """Why the run is to buy no further one; what an interrupted run may have bought is counted once.
+        ``key``: the id of the server; the label of its declaration, while it is planned."""
+        planned = request.session.addresses_to_buy[key]
+        planned.add(request.identity)
+        if (beyond := has + len(planned) - most) <= 0:
+            return {}
+        extra = address_list.bought(address_list.of_server(request, key) or []) if has else []
+        if beyond <= len(Owners(request, key).unowned(extra)):
+            return {}
+        planned.discard(request.identity)
+        counted = f", counting {len(planned)} more of this run" if planned else ""
+        return {"server_id": f"{server} has all of the {most} addresses its tariff allows{counted}"}
 
     def settle(self, request: Request, state: ServerIpState, inputs: ServerIpInputs) -> ServerIpState:
         return self.wait(request, state)

@@ -3,7 +3,7 @@ callbacks of its frontend.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -54,6 +54,8 @@ class Request:
       far as the frontend knows beyond ``ownership``.
     - ``approve``: called before something is paid, also if it was announced as found; raises to refuse it.
       What it returns is held until the purchase has its answer.
+    - ``parent``: label and declared values of the object that this one is declared with, if the run is still
+      to make that.
     - ``stays``: whether the object of this kind and id stays in the program, as far as this run knows.
     - ``credited``: called with what a removal credited to the balance, and the currency if it is named.
     - ``info``: one line of progress for the user who waits; ``warn``: one to see afterwards.
@@ -88,6 +90,7 @@ class Request:
     skip_damaged: Callable[[HostingError], None] | None = None
     label: str = ""
     announce: Callable[[str], None] | None = None
+    parent: tuple[str, Mapping[str, object]] | None = None
 
     def __post_init__(self) -> None:
         self.label = self.label or self.identity

@@ -225,10 +225,11 @@ OF_A_SERVER: dict[str, dict[str, Any]] = {"server_ip": {}, "ptr": {"domain": "ww
 def test_what_belongs_to_a_server_goes_with_it(
     pretended: Engine, form: str, of_server: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    given = OF_A_SERVER[of_server]
+    given, servers = OF_A_SERVER[of_server], list[Any]()
 
     def program() -> None:
         web = class_of(form, "server")("web", tariff_id=1, os="debian-12")
+        servers.append(web)
         class_of(form, of_server)("one", server=web, **given)
         class_of(form, of_server)("two", args_of(of_server)(server=web, **given))
 
@@ -236,6 +237,8 @@ def test_what_belongs_to_a_server_goes_with_it(
     server, *of_it = pretended.recorded.requests
     assert [request.deletedWith.rpartition("::")[2] for request in of_it] == ["web", "web"]
     assert [dict(request.object.items())["serverId"] for request in of_it] == ["4711", "4711"]
+    of_form = {"dynamic": "pulumi:shop/dev/server/web", "native": pretended.run(lambda: servers[0].urn)}
+    assert [dict(request.object.items())["__server"] for request in of_it] == [of_form[form]] * 2
     assert not server.deletedWith
     assert caplog.messages == []
 

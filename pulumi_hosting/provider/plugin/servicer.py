@@ -330,6 +330,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
                     props["name"] = call.default_name(request, olds)
                 except ValueError as error:
                     return rpc.CheckResponse(inputs=request.news, failures=_failures({"name": str(error)}))
+            props[names.SERVER] = news.values.get(names.SERVER)
             inputs, failures = call.adapter.check(call.with_identity(olds), call.with_identity(props))
             return rpc.CheckResponse(inputs=call.inputs(inputs), failures=_failures(failures))
 

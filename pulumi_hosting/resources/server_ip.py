@@ -385,7 +385,8 @@ class ServerIpResource(
             return {}
         planned.discard(request.identity)
         counted = f", counting {len(planned)} more of this run" if planned else ""
-        return {"server_id": f"{server} has all of the {most} addresses its tariff allows{counted}"}
+        why = f"{server} has all of the {most} addresses its tariff allows{counted}"
+        return {"server_id": f"{why}. Next: leave this one out"}
 
     def settle(self, request: Request, state: ServerIpState, inputs: ServerIpInputs) -> ServerIpState:
         return self.wait(request, state)

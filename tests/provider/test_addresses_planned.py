@@ -32,7 +32,7 @@ def test_a_preview_refuses_more_addresses_than_the_tariff_allows(account: Accoun
     assert [failures.keys() for failures in found[3:]] == [{"server_id"}, {"server_id"}]
     assert found[3] == found[4]
     counted = f"server {web.id} has all of the 3 addresses its tariff allows, counting 3 more of this run"
-    assert found[3] == {"server_id": counted}
+    assert found[3] == {"server_id": f"{counted}. Next: leave this one out"}
     assert refusals(process, "a", {"serverId": web.id}) == [{}]  # it is counted once
     assert account.moved() == 5
 
@@ -44,7 +44,9 @@ def test_what_is_bought_is_planned_no_more(account: Account) -> None:
         process.create("server_ip", name, {"serverId": web.id})
     process.create("server_ip", "d", {"serverId": other.id})
     (refused,) = refusals(process, "e", {"serverId": web.id})
-    assert refused["server_id"] == f"server {web.id} has all of the 3 addresses its tariff allows"
+    assert refused["server_id"].startswith(
+        f"server {web.id} has all of the 3 addresses its tariff allows. Next"
+    )
     bought = [row for row in account.control("GET", "/objects")["addresses"] if row["bought"]]
     assert sorted(str(row["server_id"]) for row in bought) == [web.id] * 3 + [other.id]
 
@@ -57,7 +59,7 @@ def test_addresses_of_the_stack_and_new_ones_are_counted_together(account: Accou
     process.check("server_ip", "kept", {"serverId": web.id}, kept.outputs)
     found = refusals(process, "abc", {"serverId": web.id})
     assert found[:2] == [{}, {}]
-    assert found[2]["server_id"].endswith("counting 2 more of this run")
+    assert found[2]["server_id"].endswith("counting 2 more of this run. Next: leave this one out")
 
 
 def test_a_server_of_the_same_run_is_counted_by_its_tariff(account: Account) -> None:

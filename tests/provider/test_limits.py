@@ -300,7 +300,7 @@ def test_addresses_of_one_program_are_counted_together(account: Account) -> None
         news = {"serverId": server, IDENTITY: "pulumi:t/dev/server_ip/four"}
         assert looking.of("server_ip").check({}, news)[1] == {
             "server_id": f"server {server} has all of the 3 addresses its tariff allows, counting 2 more of "
-            "this run"
+            "this run. Next: leave this one out"
         }
     # What is bought by now is counted by the account.
     buying = provider_process(account)
@@ -308,6 +308,6 @@ def test_addresses_of_one_program_are_counted_together(account: Account) -> None
         buying.check("server_ip", name, {"serverId": server})
         buying.of("server_ip").create(inputs)
     assert buying.of("server_ip").check({}, news)[1] == {
-        "server_id": f"server {server} has all of the 3 addresses its tariff allows"
+        "server_id": f"server {server} has all of the 3 addresses its tariff allows. Next: leave this one out"
     }
     assert account.moved() == Decimal("11.00")

@@ -155,8 +155,10 @@ def _misfits(
     for name, value in given.items():
         if name not in properties:
             yield f"{where}: there is no {name}"
-        elif "${" not in str(value) and type(value) not in _KINDS[properties[name]["type"]]:
-            yield f"{where}: {name} is no {properties[name]['type']}"
+            continue
+        kinds = [kind["type"] for kind in properties[name].get("oneOf", [properties[name]])]
+        if "${" not in str(value) and not any(type(value) in _KINDS[kind] for kind in kinds):
+            yield f"{where}: {name} is no {' or '.join(kinds)}"
 
 
 def _references(value: Any) -> Iterator[str]:

@@ -18,7 +18,8 @@ from pulumi_hosting.planning.modes_and_scopes import guard, refuse_other_mode, w
 from pulumi_hosting.planning.plan import Action, Plan, PlanOptions, deletes_double, plan, predict
 from pulumi_hosting.planning.resolve_names import with_resolved_names
 from pulumi_hosting.resources import powers
-from pulumi_hosting.resources.base import AnyResource, State, Takeover, several
+from pulumi_hosting.resources.base import AnyResource, State, several
+from pulumi_hosting.resources.takeover import Takeover
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import NoSuchObject, ResourceConflict, ResourceError, Unchangeable
 from pulumi_hosting.session.request import Request

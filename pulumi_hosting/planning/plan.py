@@ -15,7 +15,8 @@ from pulumi_hosting.planning.check import Checked, unsendable
 from pulumi_hosting.planning.diff import NO_CHANGES, Diff, Same, diff, forbidden, is_same
 from pulumi_hosting.planning.modes_and_scopes import missing_scopes
 from pulumi_hosting.resources import powers
-from pulumi_hosting.resources.base import AnyResource, Inputs, State, Takeover, several
+from pulumi_hosting.resources.base import AnyResource, Inputs, State, several
+from pulumi_hosting.resources.takeover import Takeover
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import KeyLacksScope
 from pulumi_hosting.session.request import Request

@@ -444,12 +444,7 @@ class Adapter:
 
     def _outputs(self, state: State, props: PropertyValues, given: PropertyValues) -> Props:
         shown = state.values()
-        if until := shown.get("expires_at") or shown.get("next_due_at"):
-            key, name = (self.resource.kind, state.id), shown["name"]
-            self.session.due[key] = (
-                datetime.fromisoformat(until),
-                f"{self.resource.title} {state.id} ({name})",
-            )
+        self.session.falls_due(self.resource, shown)
         return {
             **conversion.outputs_of(self.resource, shown, given),
             **conversion.provider_fields(props),
@@ -479,16 +474,8 @@ class Adapter:
             credited=session.credited,
             label=self._label(props),
             announce=announce and (lambda line: announce(f"{name}: {line}")),
-            parent=self._parent(props),
+            parent=self.session.parent(props, is_urn=self.urn is not None),
         )
-
-    def _parent(self, props: PropertyValues) -> tuple[str, PropertyValues] | None:
-        """Label and values of the server that it is declared with, while this run is still to make that."""
-        if not (declared := props.get(names.SERVER)):
-            return None
-        label = str(declared) if self.urn else self.session.identity(declared, props.get(names.ORGANIZATION))
-        found = self.session.replacements.of(label)
-        return (label, found.values()) if found is not None and found.wanted else None
 
     def _claim(self, olds: PropertyValues, news: PropertyValues, id: str) -> None:
         """Record whose the object is, under the identity of before too: a renamed resource keeps it."""

@@ -20,10 +20,12 @@ from pulumi_hosting.exactly_once.local_files import account_scope
 from pulumi_hosting.planning.budget import Budget
 from pulumi_hosting.planning.modes_and_scopes import refuse_other_mode
 from pulumi_hosting.planning.plan import cannot_answer
+from pulumi_hosting.provider import names
 from pulumi_hosting.provider.failures import WORDS
 from pulumi_hosting.provider.replacements import Replacements
 from pulumi_hosting.provider.run_ledger import RunLedger
 from pulumi_hosting.provider.stack_settings import SETTINGS, StackSettings
+from pulumi_hosting.resources.base import AnyResource
 from pulumi_hosting.session.clock import RunClock
 from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.session import Session
@@ -232,6 +234,21 @@ class ProviderSession(Session):
         """A removal credited this to the balance, really with a live key."""
         if not self.client.is_test_key:
             self.budget.moved("credited", amount, currency)
+
+    def parent(self, props: Mapping[str, Any], *, is_urn: bool) -> tuple[str, Mapping[str, Any]] | None:
+        """Label and values of the server that a resource is declared with, while this run is still to make
+        that. ``is_urn``: whether the label is its URN."""
+        if not (declared := props.get(names.SERVER)):
+            return None
+        label = str(declared) if is_urn else self.identity(declared, props.get(names.ORGANIZATION))
+        found = self.replacements.of(label)
+        return (label, found.values()) if found is not None and found.wanted else None
+
+    def falls_due(self, resource: AnyResource, shown: Mapping[str, Any]) -> None:
+        """Note until when what this process saw is paid."""
+        if until := shown.get("expires_at") or shown.get("next_due_at"):
+            what = f"{resource.title} {shown['id']} ({shown['name']})"
+            self.due[resource.kind, shown["id"]] = datetime.fromisoformat(until), what
 
     def money_line(self) -> str | None:
         """What this process has charged and credited, and the balance after it; None if there is nothing new

@@ -11,8 +11,9 @@ from pulumi_hosting.planning.plan import takeover_of
 from pulumi_hosting.provider.names import IDENTITY
 from pulumi_hosting.provider.refusals import name_of
 from pulumi_hosting.provider.replacements import Declaring, Replacements
-from pulumi_hosting.resources.base import AnyResource, Inputs, State, Takeover
+from pulumi_hosting.resources.base import AnyResource, Inputs, State
 from pulumi_hosting.resources.powers import Priced, Refunded
+from pulumi_hosting.resources.takeover import Takeover
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.request import Request

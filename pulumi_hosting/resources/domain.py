@@ -26,6 +26,7 @@ from pulumi_hosting.exactly_once.purchase_journal import SENT_WITHIN, is_interru
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.api_fields import At, shown
 from pulumi_hosting.resources.drift_fields import Drift
+from pulumi_hosting.resources.takeover import Takeover
 from pulumi_hosting.session import errors
 from pulumi_hosting.session.domain_names import ascii_name, domain_name, host_names
 from pulumi_hosting.session.request import Request
@@ -432,16 +433,14 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         )
 
 
-def _takeover(request: Request, domain: m.Domain, reason: str) -> base.Takeover:
+def _takeover(request: Request, domain: m.Domain, reason: str) -> Takeover:
     made, paid = domain.created_at, None
     if made is not None and request.service_now() - made <= KEY_MEMORY:
         paid = paid_for(request.client, "domain", {"id": domain.id}, made - SENT_WITHIN, made + SENT_WITHIN)
     state, title = _from_api(domain), "domain"
     if paid is None:
-        return base.Takeover(state, reason, made, currency=domain.currency, title=title)
-    return base.Takeover(
-        state, reason, made, paid.paid, paid.currency, title=title, invoice_id=paid.invoice_id
-    )
+        return Takeover(state, reason, made, currency=domain.currency, title=title)
+    return Takeover(state, reason, made, paid.paid, paid.currency, title=title, invoice_id=paid.invoice_id)
 
 
 def _refusal(domain: m.Domain, why: str) -> str:

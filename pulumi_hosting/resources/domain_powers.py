@@ -10,7 +10,7 @@ from pulumi_hosting.api.values import look_alike
 from pulumi_hosting.client.exceptions import HostingError, InvalidInput
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.resources import powers
-from pulumi_hosting.resources.base import Reasons, Takeover
+from pulumi_hosting.resources.base import Reasons
 from pulumi_hosting.resources.domain import (
     DomainBase,
     DomainInputs,
@@ -21,6 +21,7 @@ from pulumi_hosting.resources.domain import (
     is_under_way,
     ordered,
 )
+from pulumi_hosting.resources.takeover import Takeover
 from pulumi_hosting.session import prepaid
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.domain_names import ascii_name, unicode_name

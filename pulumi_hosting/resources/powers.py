@@ -26,7 +26,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, ClassVar, Generic, Literal
 
-from pulumi_hosting.resources.base import AnyResource, I, OnChange, Reasons, Resource, S, State, Takeover
+from pulumi_hosting.resources.base import AnyResource, I, OnChange, Reasons, Resource, S, State
+from pulumi_hosting.resources.takeover import Takeover
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.prepaid import Prepaid

@@ -17,7 +17,7 @@ from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.server_order import Ordered, ServerOrder
 from pulumi_hosting.exactly_once.server_search import REPORT_AGE, tag_identity, tagged_elsewhere
 from pulumi_hosting.resources import server_calls, ssh_ready
-from pulumi_hosting.resources.base import Resource, Takeover
+from pulumi_hosting.resources.base import Resource
 from pulumi_hosting.resources.fingerprints import added, fingerprints, installed_keys
 from pulumi_hosting.resources.server_fields import (
     POWER,
@@ -26,6 +26,7 @@ from pulumi_hosting.resources.server_fields import (
     from_api,
     provisional,
 )
+from pulumi_hosting.resources.takeover import Takeover
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS
 from pulumi_hosting.session.errors import NotOurs, OrderFailed, ResourceError, WaitTimeout
 from pulumi_hosting.session.request import Request

@@ -20,8 +20,9 @@ from pulumi_hosting.exactly_once.order_facts import living_server
 from pulumi_hosting.exactly_once.purchase import Fate, Verdict
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.api_fields import At, shown
-from pulumi_hosting.resources.base import ADOPTS, REPLACES_AND_PRICES, WHEN_CREATING, IdText, Takeover
+from pulumi_hosting.resources.base import ADOPTS, REPLACES_AND_PRICES, WHEN_CREATING, IdText
 from pulumi_hosting.resources.powers import Adoptable, Findable, Priced, Provisioned, Sandboxed, Validated
+from pulumi_hosting.resources.takeover import Takeover
 from pulumi_hosting.session import errors
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.request import Request

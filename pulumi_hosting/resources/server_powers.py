@@ -16,7 +16,7 @@ from pulumi_hosting.exactly_once import catalog_reads, order_facts, server_searc
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, split_tag
 from pulumi_hosting.resources import powers, server_calls, ssh_ready
-from pulumi_hosting.resources.base import OnChange, Reasons, Takeover, several
+from pulumi_hosting.resources.base import OnChange, Reasons, several
 from pulumi_hosting.resources.fingerprints import fingerprints_of, known_keys
 from pulumi_hosting.resources.server import ServerBase
 from pulumi_hosting.resources.server_fields import (
@@ -26,6 +26,7 @@ from pulumi_hosting.resources.server_fields import (
     is_simulated,
     provisional,
 )
+from pulumi_hosting.resources.takeover import Takeover
 from pulumi_hosting.session import prepaid
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import AmbiguousMatch, KeyLacksScope
@@ -167,11 +168,6 @@ class ServerResource(
         choices = {name: f"{name}, {what}" for name in names} if len(ids) > 1 else {}
         return Cost(quote.total, quote.currency, f"{named}, {what}", balance, choices)
 
-    def likely(self, request: Request, field: str, values: list[int]) -> Mapping[str, object]:
-        """The first tariff that the catalog does not show out of stock."""
-        id = values[_likely(catalog_reads.tariffs(request), values)]
-        return {field: id, "tariff": catalog_reads.tariff_called(request, id)}
-
     def may_be_paid(self, request: Request, desired: Mapping[str, Any]) -> bool:
         name = desired.get("name")
         return name is not None and order_facts.pending_order(request, name) is not None
@@ -250,6 +246,11 @@ class ServerResource(
         like = get_close_matches(name.strip().casefold(), names, 1, cutoff=_CLOSE)
         meant = f"did you mean {names[like[0]]!r}, or " if like else "choose "
         raise ValueError(f"there is no tariff named {name!r}: {meant}one of {catalog_reads.choices(tariffs)}")
+
+    def likely(self, request: Request, field: str, values: list[int]) -> Mapping[str, object]:
+        """The first tariff that the catalog does not show out of stock."""
+        id = values[_likely(catalog_reads.tariffs(request), values)]
+        return {field: id, "tariff": catalog_reads.tariff_called(request, id)}
 
     def _has_started(self, request: Request, desired: Mapping[str, Any]) -> bool:
         """Whether a server of this name exists or is under way: an interrupted run may have taken the

@@ -21,10 +21,11 @@ from pulumi_hosting.exactly_once.local_files import taken_again, turn
 from pulumi_hosting.exactly_once.ownership_check import must_be_the_recorded_one
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.api_fields import At, shown
-from pulumi_hosting.resources.base import ADOPTS, REPLACES, IdText, Takeover, Trait
+from pulumi_hosting.resources.base import ADOPTS, REPLACES, IdText, Trait
 from pulumi_hosting.resources.drift_fields import Drift, renamed
 from pulumi_hosting.resources.fingerprints import fingerprint
 from pulumi_hosting.resources.powers import Adoptable, Findable, Validated
+from pulumi_hosting.resources.takeover import Takeover
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError, failing_with
 from pulumi_hosting.session.request import Request
 

@@ -22,8 +22,9 @@ from pulumi_hosting.exactly_once.local_files import taken_again, turn
 from pulumi_hosting.exactly_once.ownership_check import Comparison, compare, must_be_own
 from pulumi_hosting.resources import base, powers
 from pulumi_hosting.resources.api_fields import At, shown
-from pulumi_hosting.resources.base import ADOPTS, IdText, Takeover, Trait
+from pulumi_hosting.resources.base import ADOPTS, IdText, Trait
 from pulumi_hosting.resources.drift_fields import Drift
+from pulumi_hosting.resources.takeover import Takeover
 from pulumi_hosting.session.errors import AmbiguousMatch, NotOurs, ResourceError, failing_with
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text, without_secrets

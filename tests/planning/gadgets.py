@@ -22,7 +22,6 @@ from pulumi_hosting.resources.base import (
     OnChange,
     Resource,
     State,
-    Takeover,
     Trait,
 )
 from pulumi_hosting.resources.powers import (
@@ -35,6 +34,7 @@ from pulumi_hosting.resources.powers import (
     Repeatable,
     Sandboxed,
 )
+from pulumi_hosting.resources.takeover import Takeover
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.session import Session

@@ -8,8 +8,8 @@ import pytest
 
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.planning.apply import ApplyOptions, ensure
-from pulumi_hosting.resources.base import Takeover
 from pulumi_hosting.resources.powers import Validated
+from pulumi_hosting.resources.takeover import Takeover
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import (
     KeyLacksScope,

@@ -13,8 +13,9 @@ from pulumi_hosting.client.exceptions import ApiError, HostingError, NotFound, T
 from pulumi_hosting.client.key_owner import KeyOwner
 from pulumi_hosting.planning.check import check
 from pulumi_hosting.planning.plan import Plan, PlanOptions, plan
-from pulumi_hosting.resources.base import ADOPTS, PRICES, TRANSFERS, Inputs, Resource, State, Takeover
+from pulumi_hosting.resources.base import ADOPTS, PRICES, TRANSFERS, Inputs, Resource, State
 from pulumi_hosting.resources.powers import Adoptable, Priced, Validated
+from pulumi_hosting.resources.takeover import Takeover
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import KeyLacksScope
 from pulumi_hosting.session.request import Request

@@ -10,8 +10,9 @@ from pulumi_hosting.planning.check import check
 from pulumi_hosting.planning.diff import Diff, refuse_forbidden
 from pulumi_hosting.planning.modes_and_scopes import missing_scopes, with_id
 from pulumi_hosting.planning.plan import Plan, PlanOptions, plan
-from pulumi_hosting.resources.base import Inputs, State, Takeover
+from pulumi_hosting.resources.base import Inputs, State
 from pulumi_hosting.resources.powers import Validated
+from pulumi_hosting.resources.takeover import Takeover
 from pulumi_hosting.session.errors import Unchangeable
 from pulumi_hosting.session.request import Request
 from tests.planning.gadgets import FIVE, ME, Client, Gadget, GadgetInputs, GadgetState, Plain, request, state

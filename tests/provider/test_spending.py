@@ -17,7 +17,7 @@ from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.planning.budget import Budget, Limit
 from pulumi_hosting.provider import spending
 from pulumi_hosting.provider.run_ledger import RunLedger
-from pulumi_hosting.resources.base import Takeover
+from pulumi_hosting.resources.takeover import Takeover
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceError
 from tests.planning.gadgets import FIVE, ME, Client, Gadget, GadgetInputs, Plain, Step, request, state

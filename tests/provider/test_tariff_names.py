@@ -84,8 +84,8 @@ def test_a_name_that_is_not_known_yet_leaves_the_price_open(account: Account) ->
     [
         ({"tariff": "VDS-11"}, "tariff", "there is no tariff named 'VDS-11': did you mean 'VDS-1', or one"),
         ({"tariff": "vds1"}, "tariff", "there is no tariff named 'vds1': did you mean 'VDS-1', or one"),
-        ({"tariff": "VDS-999"}, "tariff", "there is no tariff named 'VDS-999': one of 1 (VDS-1), "),
-        ({"tariff": "VDS-9"}, "tariff", "there is no tariff named 'VDS-9': one of 1 (VDS-1), "),
+        ({"tariff": "VDS-999"}, "tariff", "there is no tariff named 'VDS-999': choose one of 1 (VDS-1), "),
+        ({"tariff": "VDS-9"}, "tariff", "there is no tariff named 'VDS-9': choose one of 1 (VDS-1), "),
         ({"tariffId": 2.0}, "tariff", "'VDS-1' is 1, and tariff_id is 2: give one of the two"),
         ({"tariff": None}, "tariff_id", "is required, unless tariff names it"),
         ({"tariff": "VDS-4"}, "tariff", "tariff 4 (VDS-4) is out of stock: choose one of 1 (VDS-1), "),

@@ -165,7 +165,7 @@ def test_adopting_is_predicted_by_a_dry_run(harness: ResourceHarness) -> None:
         assert (outcome.before["id"], outcome.before["name"]) == (other.id, "old")
         assert outcome.after is not None
         assert (outcome.after["id"], outcome.after["name"]) == (other.id, "web-1")
-    with pytest.raises(ResourceError, match="is not the declared one"):
+    with pytest.raises(ResourceError, match="is not as declared"):
         ensure(harness, {**GOOD, "name": "third", "tariff_id": 2, "adopt_id": other.id}, dry_run=True)
     assert harness.charges == 1
 

@@ -225,7 +225,7 @@ def test_a_server_that_does_not_come_is_waited_for_seven_days_and_ordered_again_
         harness.order(wait_timeout=0.0, name_is_identity=name_is_identity)
     harness.control("POST", "/clock", {"advance": days * 86400})
     if days < 7:
-        with pytest.raises(WaitTimeout, match=r"is still provisioning .* waited for until seven days"):
+        with pytest.raises(WaitTimeout, match=r"is still provisioning .* waits for it until seven days"):
             harness.order(wait_timeout=0.0, name_is_identity=name_is_identity)
         assert harness.charges == 1
     else:

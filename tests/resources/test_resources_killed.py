@@ -180,7 +180,7 @@ def test_an_unknown_address_stops_the_purchase(harness: ResourceHarness) -> None
     harness.another_machine()
     with pytest.raises(
         ResourceError,
-        match=r"of unknown origin: .*Next: if other .* have them, set "
+        match=r"of unknown origin: .*Next: if they belong to something else, set "
         r"order_attempt to 1 to buy another",
     ):
         run(harness, resource, inputs)

@@ -22,6 +22,7 @@ from pulumi_hosting.planning.modes_and_scopes import refuse_other_mode
 from pulumi_hosting.planning.plan import cannot_answer
 from pulumi_hosting.provider import names
 from pulumi_hosting.provider.failures import WORDS
+from pulumi_hosting.provider.names import PropertyValues
 from pulumi_hosting.provider.replacements import Replacements
 from pulumi_hosting.provider.run_ledger import RunLedger
 from pulumi_hosting.provider.stack_settings import SETTINGS, StackSettings
@@ -235,7 +236,7 @@ class ProviderSession(Session):
         if not self.client.is_test_key:
             self.budget.moved("credited", amount, currency)
 
-    def parent(self, props: Mapping[str, Any], *, is_urn: bool) -> tuple[str, Mapping[str, Any]] | None:
+    def parent(self, props: PropertyValues, *, is_urn: bool) -> tuple[str, PropertyValues] | None:
         """Label and values of the server that a resource is declared with, while this run is still to make
         that. ``is_urn``: whether the label is its URN."""
         if not (declared := props.get(names.SERVER)):
@@ -244,7 +245,7 @@ class ProviderSession(Session):
         found = self.replacements.of(label)
         return (label, found.values()) if found is not None and found.wanted else None
 
-    def falls_due(self, resource: AnyResource, shown: Mapping[str, Any]) -> None:
+    def falls_due(self, resource: AnyResource, shown: PropertyValues) -> None:
         """Note until when what this process saw is paid."""
         if until := shown.get("expires_at") or shown.get("next_due_at"):
             what = f"{resource.title} {shown['id']} ({shown['name']})"

@@ -311,7 +311,11 @@ def _preload() -> None:
     package = importlib.import_module(_PACKAGE)
     for module in pkgutil.walk_packages(package.__path__, f"{_PACKAGE}."):
         if not module.name.endswith(".__main__"):
-            importlib.import_module(module.name)
+            try:
+                importlib.import_module(module.name)
+            except ModuleNotFoundError as error:  # of an extra that is not installed
+                if (error.name or "").startswith(_PACKAGE):
+                    raise
     gc.collect()
     gc.freeze()  # the collector of a forked process would touch, and so copy, every page
 

@@ -235,7 +235,7 @@ def must_be_reviewed(digest: str) -> None:
         for number in numbers[:1]
     ]
     ways.append(f"run this job by hand with REVIEWED_DIGEST={digest}")
-    raise Stop(f"{what}; nothing was changed. Next: read them, then {', or '.join(ways)}", FOUND)
+    raise Stop(f"{what}; nothing was changed. Next: read the changes above, then {', or '.join(ways)}", FOUND)
 
 
 # --- nightly

@@ -320,6 +320,5 @@ class AmbiguousMatch(ResourceError):
     def __init__(self, what: str, ids: list[str], give: str = "give the id") -> None:
         self.ids = ids
         super().__init__(
-            f"{what} matches several objects: ids {', '.join(ids)}. Next: {give} of the one you mean, "
-            f"or delete the others"
+            f"{what} matches several objects: ids {', '.join(ids)}. Next: {give} of the one you mean"
         )

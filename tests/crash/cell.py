@@ -45,7 +45,7 @@ _PAID_ACTIONS = {
 }
 _ADOPT = re.compile(r"adopt_id(?: to |=)\"?([0-9]+)")
 _ADOPT_THAT = re.compile(r"\(id ([0-9]+)\).*set adopt_id to that one")
-_SEVERAL = re.compile(r"several objects: ids ([0-9, ]+)\. Next: .* or delete the others")
+_SEVERAL = re.compile(r"several objects: ids ([0-9, ]+)\. Next: give .* of the one you mean")
 _NOTHING_TO_DO = "nothing is owed for it any more"
 _CANCELLED = re.compile(r"invoice ([0-9]+) is cancelled")
 _ANOTHER = re.compile(r"order_attempt(?: to |=)([0-9]+)")

@@ -278,7 +278,7 @@ class ServerResource(
             if not state.root_password:
                 request.warn(f"{lost} not shown to this run. Next: {step}")
             elif request.is_first("discarded password"):
-                why = "discarded, since root_password_file is not set, as that of each server of this run"
+                why = "discarded, like that of every server of this run, since root_password_file is not set"
                 request.warn(f"{lost} {why}. Next: {step}")
         state = self.set_power(request, self._set_late(request, state, inputs, is_new), inputs)
         return self.until_ready(request, state, inputs.ready)

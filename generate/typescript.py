@@ -58,6 +58,8 @@ def _type(kind: Spec, lifted: bool = False) -> str:
     """``lifted``: parts of it may be known later only."""
     if reference := kind.get("$ref"):
         return "any" if reference.startswith("pulumi.json#") else _name(reference)
+    if parts := kind.get("oneOf"):
+        return " | ".join(_type(part, lifted) for part in parts)
     if kind["type"] == "array":
         return f"{_inside(kind['items'], lifted)}[]"
     if kind["type"] == "object":

@@ -93,8 +93,8 @@ def test_a_fault_that_changed_no_answer_is_named(pytester: pytest.Pytester) -> N
     """)
     result = pytester.runpytest_inprocess(*PLUGIN)
     result.assert_outcomes(passed=1, errors=1)  # warnings are errors here
-    (line,) = [line for line in result.outlines if "changed no answer" in line and "Warning" in line]
-    assert line.endswith(
+    found = [line for line in result.outlines if "changed no answer" in line and "Warning" in line]
+    assert found[0].endswith(
         "hosting_fault of POST, ^/server$, times=1 changed no answer. Next: correct its method or path; "
         "the test sent GET /balance, POST /servers"
     )

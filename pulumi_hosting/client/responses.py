@@ -318,7 +318,8 @@ def refusal(request: HttpRequest, answer: HttpResponse, request_id: str, now: fl
             f"http_{answer.status}",
             f"the answer is {_kind(answer)} without the API's error envelope",
         )
-    if code == "invalid_token" and not _KEY_SENT.match(request.headers["Authorization"]):
+    sent = request.headers.get("Authorization")
+    if code == "invalid_token" and sent is not None and not _KEY_SENT.match(sent):
         message = "keys begin with vk_live_ or vk_test_, and this one does not"
     # Every 404 of the service has the envelope. One without it is no proof that an object is gone.
     kind = ApiError if code == NO_ENVELOPE else error_class(answer.status, code)

@@ -61,7 +61,7 @@ def test_examples_run(ansible: Ansible, tmp_path: Path) -> None:
     assert [oct(file.stat().st_mode & 0o777) for file in once] == ["0o600"] * 2
     secrets = [password, patient, *(file.read_text().strip() for file in once)]
     assert [secret for secret in secrets for played in runs if secret in played.output] == []
-    assert [row["name"] for row in ansible.living] == ["db-1", "app-1"]
+    assert [row["name"] for row in ansible.living] == ["worker-1", "db-1", "app-1"]
 
 
 def test_ansible_lint_accepts_the_examples(tmp_path: Path) -> None:

@@ -259,7 +259,8 @@ CLAIMS: tuple[tuple[Callable[[Said], bool], str], ...] = (
     (Said.lives, r"server ID \(\w+\) stays and costs MONEY EUR a month.*"),
     (
         lambda said: said.find("servers", said.before).get("name") == said["now"],
-        r"server ID was ordered as '\w+', as (?:its ownership tag|this machine's note of its order) shows, "
+        r"(?:server address: |PTR record: )?server ID was ordered as '\w+', "
+        r"as (?:its ownership tag|this machine's note of its order) shows, "
         r"and is named '(?P<now>\w+)' now",
     ),
     (

@@ -17,7 +17,7 @@ from tests.client.support import KEY, answer, scripted
 
 pytestmark = pytest.mark.usefixtures("both")
 
-PASSWORD = "Canary-password-1"  # made up
+PASSWORD, OTHER = "Canary-password-1", "Canary-password-2"  # made up
 
 
 def server(number: int, name: str = "web", status: str = "active") -> dict[str, object]:
@@ -57,17 +57,18 @@ def test_the_json_holds_secrets_as_secrets_and_prints_no_value() -> None:
         "server": server(7),
         "root_password": PASSWORD,
         "charged": "3.00",
-        "console": {"vnc_password": PASSWORD, "note": PASSWORD},
+        "console": {"vnc_password": OTHER, "note": PASSWORD},
         "echo": KEY,
     }
     client, _ = scripted(answer(201, body))
     created = client.servers.create(tariff_id=1, os="debian-12")
     assert isinstance(created, m.ServerCreated)
     assert created.raw["root_password"] == Secret(PASSWORD)
-    assert created.raw["console"]["vnc_password"] == Secret(PASSWORD)
+    assert created.raw["console"]["vnc_password"] == Secret(OTHER)
     assert created.raw["server"]["id"] == 7
     for text in (repr(created.raw), str(created.raw), repr(created.raw["console"]), repr(created)):
         assert PASSWORD not in text
+        assert OTHER not in text
     assert KEY not in created.raw["echo"]
     assert created.server.raw is None
 

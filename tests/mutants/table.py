@@ -24,7 +24,7 @@ from pulumi_hosting.exactly_once import (
     webhook_search,
 )
 from pulumi_hosting.exactly_once.address_list import read_addresses
-from pulumi_hosting.exactly_once.address_purchase import AddressPurchase, Owners
+from pulumi_hosting.exactly_once.address_purchase import AddressPurchase
 from pulumi_hosting.exactly_once.domain_order import DomainOrder
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing, KeyWalk
 from pulumi_hosting.exactly_once.order_facts import wait_for_orders
@@ -345,8 +345,8 @@ MUTANTS = (
     ),
     Mutant(
         "addresses of unknown origin stop a purchase",
-        ((Owners, "unowned"),),
-        always([]),
+        ((AddressPurchase, "_bought_before"),),
+        always(None),
         "tests/resources/test_resources_killed.py::test_an_unknown_address_stops_the_purchase",
     ),
     Mutant(

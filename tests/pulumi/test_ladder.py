@@ -178,7 +178,7 @@ def test_a_server_that_exists_is_adopted_and_nothing_is_ordered(dynamic: Program
     dynamic.write(declared.replace("debian-12", "ubuntu-24.04").replace("web", "other"))
     refused = dynamic.stack.up()
     assert refused.exit_code == 1
-    assert any("is not the declared one" in error for error in refused.errors)
+    assert any("is not as declared" in error for error in refused.errors)
 
 
 @pytest.mark.parametrize("reading", ["gone", "listed"])

@@ -33,7 +33,7 @@ LIMITS = {
     "functions that read `max_charge`": Limit(16, 6, 6),
     "folders of these functions": Limit(4, 1, 1),
     "uses of `Any`": Limit(1616, 605, 900),
-    "imports inside functions": Limit(208, 110, 120),
+    "imports inside functions": Limit(208, 111, 120),
     "class names that several modules define": Limit(50, 0, 0),
     "functions without a docstring, in per cent": Limit(50, 45, 50),
     "length of a function that 95 % do not exceed, in lines": Limit(28, 25, 28),

@@ -30,7 +30,6 @@ with suppress(ImportError):  # the task then says what is missing, and where
     from pulumi_hosting.planning.plan import unknown_price
     from pulumi_hosting.resources import RESOURCES
     from pulumi_hosting.resources.powers import is_provisional, listed
-    from pulumi_hosting.resources.server import ServerBase
     from pulumi_hosting.resources.server_fields import ServerState
     from pulumi_hosting.session.errors import AmbiguousMatch, NoSuchObject, ResourceError
     from pulumi_hosting.session.request import Request
@@ -93,6 +92,8 @@ class ServerModule(ResourceModule):
         """The result, once the server answers. Nothing remembers that it did, so each task looks."""
         if not task.params["ready"] or task.check_mode:
             return result
+        from pulumi_hosting.resources.server import ServerBase  # only a server's task needs it
+
         found = ServerState.partial(result["server"])
         there = ServerBase.until_ready(request, found, task.params["ready"])
         return {**result, "server": shown_fields(ServerState, there.shown())}

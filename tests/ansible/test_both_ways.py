@@ -173,8 +173,9 @@ def shown(result: dict[str, Any]) -> Any:
 
 def differences(name: str, fast: dict[str, Any], by_module: dict[str, Any]) -> list[str]:
     one, other = shown(fast), shown(by_module)
-    if isinstance(one.get("msg"), str):  # Ansible refuses the arguments of a module, without a next step
+    if one.get("msg") != other.get("msg"):  # Ansible refuses the arguments of a module, without a next step
         one["msg"] = one["msg"].removesuffix(". Next: correct the options of this task")
+        other["msg"] = other["msg"].removesuffix(".")
     return [
         f"{name}: {part} is {one.get(part)!r:.200}, and by the module {other.get(part)!r:.200}"
         for part in sorted({*one, *other})

@@ -158,6 +158,15 @@ def without_tokens(text: str) -> str:
     return _TOKEN.sub(MASK, text)
 
 
+def quoted(value: object) -> str:
+    """A value as a message repeats it: short, on one line, without keys.
+
+    >>> quoted("abc"), quoted("vk_live_abc"), quoted(5)
+    ("'abc'", "'**********'", "'5'")
+    """
+    return repr(without_tokens(clean_text(str(value), 80)))
+
+
 class Redactor:
     """Removes known secrets from text: plain, URL-quoted and base64."""
 

@@ -10,6 +10,7 @@ from functools import partial
 
 import click
 
+from pulumi_hosting.api.secrets import quoted
 from pulumi_hosting.cli.output import print_warning
 from pulumi_hosting.cli.progress import ProgressLine
 from pulumi_hosting.client.client import Client
@@ -33,7 +34,7 @@ def connect(progress: ProgressLine, *, read_only: bool = True) -> Client:
         client = Client(read_only=read_only, rate_limit_timeout=float(given))
     except ValueError:
         raise ConfigurationError(
-            f"{TIMEOUT_VARIABLE} must be a number of seconds. Next: correct {TIMEOUT_VARIABLE}"
+            f"{TIMEOUT_VARIABLE} must be a number of seconds, not {quoted(given)}. Next: correct it"
         ) from None
     client.words = COMMAND_LINE
     client.rate_limiter.on_wait = progress.above(partial(click.echo, err=True))
@@ -51,6 +52,7 @@ def asking(*, read_only: bool = True, called: str = "") -> Iterator[tuple[Reques
                 yield reading(client, progress.above(print_warning), _mode()), progress
         except HostingError as error:
             about(error, called)
+            error._words = COMMAND_LINE
             raise CannotAnswer(str(error)) from None
 
 

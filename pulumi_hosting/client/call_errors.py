@@ -45,6 +45,9 @@ def _portable(value: object) -> object:
 class ConfigurationError(HostingError):
     """An API key, base URL or option that cannot be used. Nothing was sent."""
 
+    def __str__(self) -> str:
+        return self._words.fill(super().__str__())
+
 
 def with_next_step(text: str, fields: Iterable[str]) -> str:
     """What is wrong with the ``fields``, and what to do next if the ``text`` does not say it already.

@@ -265,7 +265,7 @@ class Redis(SharedStore):
                 return question()
             except self._failures as error:
                 self._silent_until = elapsed() + _AGAIN_SECONDS
-                reason = " ".join(str(error).split())[:200]
+                reason = " ".join(str(error).split())[:200].rstrip(".")
                 if secret := self._secret.reveal():
                     reason = reason.replace(secret, "…")
         raise StoreUnavailable(

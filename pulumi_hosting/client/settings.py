@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from pulumi_hosting.api.secrets import Redactor, Secret, clean_text, without_tokens
+from pulumi_hosting.api.secrets import Redactor, Secret, clean_text, quoted, without_tokens
 from pulumi_hosting.api.values import is_loopback
 from pulumi_hosting.client.exceptions import ConfigurationError
 from pulumi_hosting.client.retry import RetryPolicy
@@ -256,12 +256,11 @@ def _checked_key(given: str | Secret | None, where: str = API_KEY_VARIABLE) -> S
 
 def _checked_url(given: str | None) -> tuple[str, str]:
     """The base URL without a slash at its end, and its host and port for messages."""
-    where = f"Next: correct {BASE_URL_VARIABLE} or base_url"
+    where = "Next: correct {base_url}"
     if not isinstance(given, str) or not given.strip():
-        raise ConfigurationError(
-            f"no base URL. Next: set {BASE_URL_VARIABLE} or pass base_url, for example "
-            "https://api.example.com/v1"
-        )
+        raise ConfigurationError("no base URL. Next: set {base_url}, for example https://api.example.com/v1")
+    # With a user name or query it may hold a password or token.
+    shown = "" if {*"@?#"} & {*given} else f"{quoted(given)} "
     try:
         parts = urlsplit(given.strip())
         port = parts.port
@@ -269,7 +268,7 @@ def _checked_url(given: str | None) -> tuple[str, str]:
     except ValueError:
         parts, port, host = None, None, ""
     if parts is None or not _HOST.fullmatch(host):
-        raise ConfigurationError(f"the base URL is not a URL with a host. {where}")
+        raise ConfigurationError(f"the base URL {shown}is not a URL with a host. {where}")
     if parts.username is not None or parts.password is not None:
         raise ConfigurationError(
             f"the base URL must not hold a user name or password (it is not shown here). {where}"
@@ -280,10 +279,9 @@ def _checked_url(given: str | None) -> tuple[str, str]:
     if not _PATH.fullmatch(path) or any(segment in (".", "..") for segment in path.split("/")):
         raise ConfigurationError(f"the path of the base URL has characters that are not allowed. {where}")
     if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(host)):
-        given_scheme = "http://" if parts.scheme == "http" else "something else"
         raise ConfigurationError(
-            f"the base URL must be https and begins with {given_scheme}; plain http is only allowed "
-            f"for localhost, because it would expose the API key. {where}"
+            f"the base URL {shown}must be https; plain http is only allowed for localhost, because it would "
+            f"expose the API key. {where}"
         )
     authority = (f"[{host}]" if ":" in host else host) + (f":{port}" if port is not None else "")
     return f"{parts.scheme}://{authority}{path}", authority

@@ -40,17 +40,21 @@ def name_conflict(request: Request, server: m.Server, attempt: int) -> ResourceC
     declaration's. If another resource has it, the first advice is a name with the stack in it; the alias, if
     that resource is of this stack."""
     since = f", created {server.created_at:%Y-%m-%d}" if server.created_at else ""
-    tag, alias = tag_of(server), ""
+    tag, renamed, before = tag_of(server), "", ""
+    steps = [f"set adopt_id to {server.id} to take it over", "choose another name"]
     if is_tag(tag):
         names = [name for name in (server.name, server.hostname) if name]
         old = next((name for name in names if is_tag_of(tag, _sibling(request.identity, name))), None)
-        another = f"choose another name, such as {'-'.join([server.name, *request.identity.split('/')[1:2]])}"
-        before = "if this resource had another name in the program before"
-        alias = if_renamed(old) or f"{another}; {before}, add {alias_option('old-name')}; else "
+        renamed = if_renamed(old)
+        if not renamed:
+            steps[1] += f", such as {'-'.join([server.name, *request.identity.split('/')[1:2]])}"
+            steps.reverse()
+            alias = alias_option("old-name")
+            before = f"; if this resource had another name in the program before, add {alias}"
     return ResourceConflict(
         f"a server named {server.name!r} exists already (id {server.id}{since}) and nothing shows that this "
-        f"declaration ordered it; nothing was ordered. Next: {alias}set adopt_id to {server.id} to take it "
-        f"over, choose another name, or set order_attempt to {attempt + 1} to order one more of that name",
+        f"declaration ordered it; nothing was ordered. Next: {renamed}{', '.join(steps)}, or set "
+        f"order_attempt to {attempt + 1} to order one more of that name{before}",
         id=str(server.id),
     )
 

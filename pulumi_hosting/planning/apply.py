@@ -21,7 +21,13 @@ from pulumi_hosting.resources import powers
 from pulumi_hosting.resources.base import AnyResource, State, several
 from pulumi_hosting.resources.takeover import Takeover
 from pulumi_hosting.session.cost import Cost
-from pulumi_hosting.session.errors import NoSuchObject, ResourceConflict, ResourceError, Unchangeable
+from pulumi_hosting.session.errors import (
+    LimitExceeded,
+    NoSuchObject,
+    ResourceConflict,
+    ResourceError,
+    Unchangeable,
+)
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import if_renamed, name_in
 
@@ -237,7 +243,10 @@ def ensure(
     before = shown(resource, taken.state) if taken else None
     if isinstance(resource, powers.Priced) and options.priced:
         if taken is None:
-            options.approve(cost)
+            try:
+                options.approve(cost)
+            except LimitExceeded as refused:  # somebody may think that it exists
+                raise LimitExceeded(f"it is not on the account; {refused}") from None
         request = _asking_before_it_pays(request, resource, inputs, cost if taken is None else None, options)
     if options.dry_run:
         if cost is not None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal, Protocol, TypeVar
 
+from pulumi_hosting.api.secrets import quoted
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.client.private_directory import LocalFilesError
@@ -17,7 +18,6 @@ from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import LimitExceeded
 
 T = TypeVar("T")
-NOT_A_LIMIT = "must be an amount of money, such as 25.00"
 NO_LIMIT = "is empty, which would be no limit. Next: give an amount such as 25.00, or unset it"
 
 Moved = Literal["charged", "credited"]
@@ -73,12 +73,14 @@ class Limit:
         """Why it cannot be used; None if it can. A variable that should hold the limit and is not set must
         not lift it.
 
-        >>> Limit(given="").problem == NO_LIMIT, Limit(given="5 EUR").problem == NOT_A_LIMIT, Limit().problem
-        (True, True, None)
+        >>> Limit(given="").problem == NO_LIMIT, Limit(given="5 EUR").problem, Limit().problem
+        (True, "must be an amount of money, such as 25.00, not '5 EUR'", None)
         """
         if self.given is None or money_limit(self.given) is not None:
             return None
-        return NO_LIMIT if self.given == "" else NOT_A_LIMIT
+        if self.given == "":
+            return NO_LIMIT
+        return f"must be an amount of money, such as 25.00, not {quoted(self.given)}"
 
     def __str__(self) -> str:
         """As messages show it.

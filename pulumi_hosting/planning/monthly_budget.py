@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 from decimal import Decimal
 
+from pulumi_hosting.api.secrets import quoted
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import Forbidden, HostingError
 from pulumi_hosting.exactly_once.idempotency_keys import digest
@@ -39,7 +40,9 @@ class MonthlyBudget:
         self._amount = Decimal(found[1]) if found else None
         self.problem = None
         if self.given is not None and found is None:
-            self.problem = "must be an amount of money for each month, such as 100.00/month. Next: correct it"
+            self.problem = (
+                f"must be an amount of money for each month, such as 100.00/month, not {quoted(given)}"
+            )
         self._lock = threading.Lock()
         self._at_first: dict[str, Decimal] | None = None
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.api.secrets import Secret, quoted
+from pulumi_hosting.client.call_errors import with_next_step
 from pulumi_hosting.client.exceptions import ConfigurationError
 from pulumi_hosting.client.settings import checked_store, key_of_environment, store_problem
 from pulumi_hosting.planning.budget import Limit
@@ -101,7 +102,7 @@ class StackSettings:
                 given[name] = value
         if failures := failures_of(given):
             named = (f"{name} ({SETTINGS[name]}): {reason}" for name, reason in failures.items())
-            raise ConfigurationError("; ".join(named))
+            raise ConfigurationError(with_next_step("; ".join(named), failures))
         return cls(
             Secret(given["apiKey"]) if "apiKey" in given else None,
             str(given["baseUrl"]) if "baseUrl" in given else None,
@@ -120,7 +121,7 @@ def failures_of(config: PropertyValues) -> dict[str, str]:
     failures: dict[str, str] = {}
     mode, scope, strict = (config.get(name) for name in ("mode", "scope", "strict"))
     if isinstance(mode, str) and mode not in MODES:
-        failures["mode"] = "must be live or test"
+        failures["mode"] = f"must be live or test, not {quoted(mode)}"
     if problem := Limit.of(config).problem:
         failures["maxCharge"] = problem
     if problem := MonthlyBudget.of(config).problem:
@@ -128,15 +129,17 @@ def failures_of(config: PropertyValues) -> dict[str, str]:
     if scope == "":
         failures["scope"] = "is empty. Next: give a name, or unset it"
     elif isinstance(scope, str) and not _SCOPE.fullmatch(scope):
-        failures["scope"] = "must be 1 to 64 of A-Z a-z 0-9 . _ - and begin with a letter or digit"
+        failures["scope"] = (
+            f"must be 1 to 64 of A-Z a-z 0-9 . _ - and begin with a letter or digit, not {quoted(scope)}"
+        )
     if isinstance(strict, str | int | float) and strict != "" and _boolean(strict) is None:
-        failures["strict"] = "must be true or false"
+        failures["strict"] = f"must be true or false, not {quoted(strict)}"
     store = config.get("store")
     if isinstance(store, str) and (problem := store_problem(store)):
         failures["store"] = f"{problem}. Next: correct it, or unset it"
     seconds = config.get("rateLimitTimeout")
     if isinstance(seconds, str | int | float) and seconds != "" and _seconds(seconds) is None:
-        failures["rateLimitTimeout"] = "must be seconds: 0 or more, at most 86400"
+        failures["rateLimitTimeout"] = f"must be seconds: 0 or more, at most 86400, not {quoted(seconds)}"
     return failures
 
 

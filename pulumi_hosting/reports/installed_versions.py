@@ -106,6 +106,8 @@ def _plugin(environ: Mapping[str, str]) -> Check:
     facts = {"path": str(wanted) if wanted.exists() else None, "installed": others}
     step = "pulumi-hosting plugin install"
     if not wanted.exists():
+        if on_path := shutil.which(install.EXECUTABLE, path=environ.get("PATH")):
+            return ok(f"{on_path}, which Pulumi's CLI finds on PATH", **facts)
         if others:
             text = f"{', '.join(others)} is installed, and this package is {wanted.name}"
             return warning(text, step, **facts)

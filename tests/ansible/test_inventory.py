@@ -392,7 +392,7 @@ def test_a_key_from_a_template_or_extra_variables(
             "api_key cannot be resolved: 'nowhere' is undefined. Next: correct the template",
         ),
         ({"api_key": "{{ 'vk_live_wrongwrongwrong' | nothing }}"}, "api_key cannot be resolved: "),
-        ({"base_url": "ftp://nowhere"}, "the base URL must be https"),
+        ({"base_url": "ftp://nowhere"}, "the base URL 'ftp://nowhere' must be https"),
         ({"filter": "true"}, "'filter' is no option of hosting.cloud.servers. Next: correct it"),
         ({"filters": [1]}, "filters must be an expression or a list of expressions"),
         (

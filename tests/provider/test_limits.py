@@ -11,7 +11,7 @@ import pytest
 
 from pulumi_hosting.client.exceptions import ConfigurationError, HostingError, InvalidInput
 from pulumi_hosting.provider.conversion import UNKNOWN
-from pulumi_hosting.provider.failures import PartialFailure
+from pulumi_hosting.provider.failures import PartialFailure, StepFailed, as_user_error
 from pulumi_hosting.provider.names import IDENTITY
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.provider.stack_settings import StackSettings, failures_of
@@ -35,6 +35,26 @@ def test_a_limit_is_plain_decimals(limit: str) -> None:
     for config, environ in (({"maxCharge": limit}, {}), ({}, {"HOSTING_MAX_CHARGE": limit})):
         with pytest.raises(ConfigurationError, match=r"maxCharge \(HOSTING_MAX_CHARGE\): "):
             StackSettings.of(config, environ)
+
+
+def test_a_refused_setting_says_what_was_given_and_what_to_do_but_repeats_no_key() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        StackSettings.of({"mode": "vk_live_canary"}, {"HOSTING_MAX_CHARGE": "abc"})
+    assert str(caught.value) == (
+        "mode (HOSTING_MODE): must be live or test, not '**********'; maxCharge (HOSTING_MAX_CHARGE): must be an "
+        "amount of money, such as 25.00, not 'abc'. Next: correct mode, maxCharge"
+    )
+
+
+def test_a_refused_base_url_names_the_setting_of_the_stack() -> None:
+    session = ProviderSession({"HOSTING_API_KEY": f"vk_live_{'a' * 30}"})
+    session.configure({"baseUrl": "ftp://nowhere"})
+    with pytest.raises(StepFailed) as caught, as_user_error():
+        _ = session.client
+    assert str(caught.value) == (
+        "the base URL 'ftp://nowhere' must be https; plain http is only allowed for localhost, because it would "
+        "expose the API key. Next: correct HOSTING_BASE_URL or hosting:baseUrl"
+    )
 
 
 @pytest.mark.parametrize("limit", ["0", "5", "25.00", 0, 5, 25.5])

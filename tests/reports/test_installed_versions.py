@@ -109,6 +109,13 @@ def test_the_plugin_of_another_python(machine: Machine, python: str, status: str
     assert found.next == "pulumi-hosting plugin install"
 
 
+def test_the_plugin_on_the_path(machine: Machine) -> None:
+    machine.program(install.EXECUTABLE, "exit 0")
+    plugin = machine.check("plugin")
+    assert (plugin.status, plugin.next) == ("ok", "")
+    assert plugin.text == f"{machine.folder / 'bin' / install.EXECUTABLE}, which Pulumi's CLI finds on PATH"
+
+
 def test_the_plugin_of_another_version(machine: Machine) -> None:
     machine.plugin.with_name("resource-hosting-v0.0.1").mkdir(parents=True)
     found = machine.check("plugin")

@@ -41,8 +41,8 @@ def test_a_refused_setting_says_what_was_given_and_what_to_do_but_repeats_no_key
     with pytest.raises(ConfigurationError) as caught:
         StackSettings.of({"mode": "vk_live_canary"}, {"HOSTING_MAX_CHARGE": "abc"})
     assert str(caught.value) == (
-        "mode (HOSTING_MODE): must be live or test, not '**********'; maxCharge (HOSTING_MAX_CHARGE): must be an "
-        "amount of money, such as 25.00, not 'abc'. Next: correct mode, maxCharge"
+        "mode (HOSTING_MODE): must be live or test, not '**********'; maxCharge (HOSTING_MAX_CHARGE): must "
+        "be an amount of money, such as 25.00, not 'abc'. Next: correct mode, maxCharge"
     )
 
 
@@ -52,8 +52,8 @@ def test_a_refused_base_url_names_the_setting_of_the_stack() -> None:
     with pytest.raises(StepFailed) as caught, as_user_error():
         _ = session.client
     assert str(caught.value) == (
-        "the base URL 'ftp://nowhere' must be https; plain http is only allowed for localhost, because it would "
-        "expose the API key. Next: correct HOSTING_BASE_URL or hosting:baseUrl"
+        "the base URL 'ftp://nowhere' must be https; plain http is only allowed for localhost, because it "
+        "would expose the API key. Next: correct HOSTING_BASE_URL or hosting:baseUrl"
     )
 
 

@@ -73,5 +73,6 @@ def test_an_imported_playbook_orders_nothing_by_mistake(
     ansible = Ansible(emulator, owner.client, tmp_path, environ, (str(warm_python.command),))
     played = ansible.finish(ansible.start_file(site), well=False)
     assert played.code == 2
+    assert "it is not on the account; with " in played.output
     assert "more than max_charge 0.00" in played.output
     assert (owner.ledger(), owner.living) == ([], [])

@@ -360,7 +360,7 @@ def difference(resource: AnyResource, desired: Values, outcome: Outcome) -> Json
     known = outcome.before or {}
     same = {name: known[name] for name in desired if name not in changes and known.get(name) is not None}
     if outcome.action == "created":
-        before, after = {}, desired
+        before, after = same, desired  # nothing was there, or what is taken over
     elif outcome.action == "deleted":
         before, after = shown_fields(resource.State, known), {}
     else:

@@ -70,6 +70,15 @@ def test_diff_of_a_creation_is_what_was_mentioned_but_no_secret() -> None:
     }
 
 
+def test_diff_of_a_takeover_shows_what_it_changes() -> None:
+    there = {"id": "7", "name": "by-hand", "tariff_id": 1, "notes": None, "root_password": "hidden"}
+    given = {"adopt_id": "7", "name": "web-1", "tariff_id": 1, "notes": "new", "password": "hidden"}
+    assert resource_module.difference(SERVER, given, Outcome("created", there, {"id": "7"}, None)) == {
+        "before": {"name": "by-hand", "tariff_id": 1},
+        "after": {"adopt_id": "7", "name": "web-1", "notes": "new", "tariff_id": 1},
+    }
+
+
 def test_diff_of_an_update_shows_what_was_mentioned_in_one_order() -> None:
     found = Diff((FieldChange("notes", "old", "new", False), FieldChange("auto_renew", True, False, False)))
     outcome = Outcome(

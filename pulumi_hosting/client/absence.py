@@ -5,7 +5,8 @@ not have. At a wrong base URL, such as that of another version, every object wou
 is believed only by a client that has had an answer to ``GET /me`` at its base URL.
 """
 
-from pulumi_hosting.api.operations import BY_ID, Operation
+from pulumi_hosting.api import operations
+from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.client.exceptions import (
     NO_ENVELOPE,
     ApiError,
@@ -19,11 +20,11 @@ _ME = "get_me"
 
 def depends_on_owner(error: HostingError, operation: Operation) -> bool:
     """Whether it is a 404 that is believed if the owner of the key is known."""
-    row = BY_ID.get(operation.id)
+    if not isinstance(error, ApiError) or error.status != 404 or error.code == NO_ENVELOPE:
+        return False
+    row = operations.BY_ID.get(operation.id)
     # A 404 of an operation that the table does not have may be about an object too.
-    names_object = row is None or "not_found" in row.error_codes
-    is_about_object = isinstance(error, ApiError) and error.status == 404 and error.code != NO_ENVELOPE
-    return is_about_object and names_object and operation.id != _ME
+    return operation.id != _ME and (row is None or "not_found" in row.error_codes)
 
 
 def judged(

@@ -11,8 +11,9 @@ from decimal import Decimal
 from typing import TypeVar
 
 from pulumi_hosting.api import models as m
+from pulumi_hosting.api import operations
 from pulumi_hosting.api.models.body import Response
-from pulumi_hosting.api.operations import BY_ID, SCOPES
+from pulumi_hosting.api.operations import SCOPES
 from pulumi_hosting.client.exceptions import HostingError, InsufficientScope
 from pulumi_hosting.client.results import readable
 from pulumi_hosting.exactly_once import catalog_reads
@@ -113,7 +114,7 @@ def _asked(request: Request) -> PaidTime:
 
     def ask(operation: str, question: Callable[[], Iterable[R]]) -> list[R]:
         what = operation.partition("_")[2]
-        lacking = {*BY_ID[operation].scopes} - held
+        lacking = {*operations.BY_ID[operation].scopes} - held
         if lacking:
             refused[what] = f"the API key lacks {' and '.join(lacking)}"
             return []

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from pulumi_hosting.api.operations import BY_ID
+from pulumi_hosting.api import operations
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.lenient import item_model
 from pulumi_hosting.client.results import Damaged
@@ -88,7 +88,7 @@ def from_text(text: str, texts: Texts) -> Kept:
 
 def row_model(operation: str) -> Any:
     """What a list holds; the answer itself if it is no list."""
-    model: Any = next(iter(BY_ID[operation].responses.values()))
+    model: Any = next(iter(operations.BY_ID[operation].responses.values()))
     return item_model(model) or model
 
 

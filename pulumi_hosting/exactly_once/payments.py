@@ -2,6 +2,8 @@
 "Invoices", "Balance").
 """
 
+from __future__ import annotations  # models that only a hint names are not loaded
+
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace

@@ -4,7 +4,7 @@ may be.
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -116,8 +116,9 @@ class StackSettings:
         )
 
 
-def failures_of(config: PropertyValues) -> dict[str, str]:
-    """Setting → reason, for those that cannot be used. Values that are not known yet are not checked."""
+def failures_of(config: PropertyValues, secrets: Collection[str] = ()) -> dict[str, str]:
+    """Setting → reason, for those that cannot be used. Values that are not known yet are not checked, and
+    those of ``secrets`` not repeated."""
     failures: dict[str, str] = {}
     mode, scope, strict = (config.get(name) for name in ("mode", "scope", "strict"))
     if isinstance(mode, str) and mode not in MODES:
@@ -140,7 +141,8 @@ def failures_of(config: PropertyValues) -> dict[str, str]:
     seconds = config.get("rateLimitTimeout")
     if isinstance(seconds, str | int | float) and seconds != "" and _seconds(seconds) is None:
         failures["rateLimitTimeout"] = f"must be seconds: 0 or more, at most 86400, not {quoted(seconds)}"
-    return failures
+    hidden = {name: f", not {quoted(config[name])}" for name in failures if name in secrets}
+    return {name: reason.replace(hidden.get(name, ""), "") for name, reason in failures.items()}
 
 
 def _boolean(value: object) -> bool | None:

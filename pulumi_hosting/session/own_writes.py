@@ -7,7 +7,7 @@ known.
 
 import json
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import Operation
@@ -19,21 +19,21 @@ SERVERS, ORDERS = "list_servers", "list_orders"
 
 
 class _Listed(NamedTuple):
-    """Where the snapshot has the objects of a path: the list, its part, and how it shows one.
-    ``read_again``: whether one in doubt is read singly; else the list is asked for again.
+    """Where the snapshot has the objects of a path: the list, its part, and the model of one, by name: few
+    processes need all. ``read_again``: whether one in doubt is read singly; else the list is asked for again.
     """
 
     part: str
     operation: str
-    model: Any
+    model: str
     read_again: bool = False
 
 
 _LISTED = {
-    "servers": _Listed(ORDERS_AND_SERVERS, SERVERS, m.Server, read_again=True),
-    "domains": _Listed("domains", "list_domains", m.Domain, read_again=True),
-    "ssh-keys": _Listed("ssh_keys", "list_ssh_keys", m.SshKey),
-    "webhooks": _Listed("webhooks", "list_webhooks", m.Subscription),
+    "servers": _Listed(ORDERS_AND_SERVERS, SERVERS, "Server", read_again=True),
+    "domains": _Listed("domains", "list_domains", "Domain", read_again=True),
+    "ssh-keys": _Listed("ssh_keys", "list_ssh_keys", "SshKey"),
+    "webhooks": _Listed("webhooks", "list_webhooks", "Subscription"),
 }
 """By the first part of a path."""
 _UNLISTED = {"set_server_ip_ptr", "rotate_webhook_secret", "test_webhook", "redeliver_webhook"}
@@ -89,7 +89,7 @@ def _ordered(request: HttpRequest, outcome: object) -> Iterator[Change]:
 def _of_object(listed: _Listed, operation: Operation, id: str, outcome: object) -> Iterator[Change]:
     """What a write to an object of the list, or a read of one, shows. The ``id`` of a new one is empty, and
     so is that of a request which was made by its path."""
-    place, model = (listed.part, listed.operation, id), listed.model
+    place, model = (listed.part, listed.operation, id), getattr(m, listed.model)
     is_deletion = operation.path.count("/") == 2 and operation.method == "DELETE"
     if isinstance(outcome, NotFound) and id and operation.path.count("{") == 1:
         yield Change("delete", *place)

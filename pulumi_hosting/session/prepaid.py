@@ -1,6 +1,8 @@
 """What is paid in advance: until when, and whether the service renews it (API document, "Resources and their
 fields", "States and transitions")."""
 
+from __future__ import annotations  # models that only a hint names are not loaded
+
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta

@@ -24,7 +24,12 @@ def test_wrong_settings_are_refused_by_name(plugin: Asked, settings: dict[str, A
     answer = plugin("CheckConfig", provider_pb2.CheckRequest(news=marshal({**plugin.settings, **settings})))
     (failure,) = answer.failures
     assert failure.property == ""
-    assert failure.reason.startswith(f"{next(iter(settings))}: must be ")
+    (name,) = settings
+    assert failure.reason.startswith(f"{name}: must be ")
+    assert failure.reason.endswith(f", not 'cAnary'. Next: correct {name}")
+    news = marshal({**plugin.settings, **settings}, {name})
+    (failure,) = plugin("CheckConfig", provider_pb2.CheckRequest(news=news)).failures
+    assert failure.reason.startswith(f"{name}: must be ")
     assert "cAnary" not in failure.reason
 
 

@@ -260,7 +260,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
 
     def CheckConfig(self, request: rpc.CheckRequest, context: Context) -> rpc.CheckResponse:
         news = unmarshal(request.news)
-        failures = failures_of(news.values)
+        failures = failures_of(news.values, news.secrets)
         return rpc.CheckResponse(
             inputs=marshal(news.values, news.secrets | SECRET_SETTINGS), failures=_failures(failures)
         )

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from generate.render import ROOT
+from generate.site.links import URLS
 from generate.site.pages import navigation, pages
+from pulumi_hosting import __version__
 
 HERE = Path(__file__).parent
 
@@ -34,6 +36,9 @@ def build(into: Path) -> Path:
         docs_dir=str(written),
         site_dir=str(into / "html"),
         nav=navigation(),
+        site_url=URLS["Documentation"],
+        repo_url=URLS["Repository"],
+        copyright=f"pulumi-hosting {__version__}, Apache-2.0; the Ansible collection GPL-3.0-or-later",
         strict=True,
     )
     mkdocs_build(config)

@@ -91,7 +91,7 @@ def pages() -> Mapping[str, str]:
     targets = site | {f"docs/images/{name}": f"images/{name}" for name in pictures}
     return {
         **{
-            page: _search(page) + links.page(file, targets)
+            page: _search(page) + links.page(file, targets) + _origin(file)
             for file, page in site.items()
             if file not in _GENERATED
         },
@@ -113,6 +113,15 @@ def _search(page: str) -> str:
     name = page.removesuffix(".md")
     boost = _SEARCHED.get(name, 3 if name in GROUPS["By task"] else 1.5)
     return f"---\nsearch: {{{f'boost: {boost}' if boost else 'exclude: true'}}}\n---\n"
+
+
+def _origin(file: str) -> str:
+    """The last line of a page by hand: the file to edit."""
+    if file.startswith("docs/reference/"):
+        return ""
+    files = links.URLS["Source"]
+    text = f'<a href="{files}{file}">Edit this page</a>' if files else f"Source: <code>{file}</code>"
+    return f'\n<p class="origin" data-search-exclude>{text}</p>\n'
 
 
 def navigation() -> list[object]:

@@ -4,6 +4,7 @@ import functools
 import http.server
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,14 +23,23 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
         """Log nothing."""
 
 
-@pytest.fixture(scope="session")
-def site(html: Path) -> Iterator[str]:
-    """The address of the site on this machine."""
+@contextmanager
+def serving(html: Path) -> Iterator[str]:
+    """The address at which a folder is served on this machine."""
     handler = functools.partial(_Handler, directory=str(html))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture(scope="session")
+def site(html: Path) -> Iterator[str]:
+    """The address of the site on this machine."""
+    with serving(html) as address:
+        yield address

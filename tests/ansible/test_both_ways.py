@@ -28,9 +28,9 @@ CHECKED = {"check_mode": True, "diff": True}
 
 def first_example(module: str) -> dict[str, Any]:
     """The options of a module's first example that names the module."""
-    (play,) = yaml.safe_load(spec_of(module).EXAMPLES)
+    tasks = yaml.safe_load(spec_of(module).EXAMPLES)
     found: dict[str, Any] = next(
-        task[f"hosting.cloud.{module}"] for task in play["tasks"] if f"hosting.cloud.{module}" in task
+        task[f"hosting.cloud.{module}"] for task in tasks if f"hosting.cloud.{module}" in task
     )
     return found
 

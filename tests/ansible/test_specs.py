@@ -166,7 +166,7 @@ def test_the_documentation_is_complete(name: str) -> None:
         "max_charge" in module(name).OPTIONS
     )
     assert shown
-    assert "ansible_playbook_python" in module(name).EXAMPLES
+    assert any(f"hosting.cloud.{name}" in task for task in yaml.safe_load(module(name).EXAMPLES))
 
 
 @pytest.mark.parametrize("kind", DECLARED)

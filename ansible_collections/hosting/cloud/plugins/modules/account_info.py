@@ -20,15 +20,10 @@ extends_documentation_fragment:
 """
 
 EXAMPLES = r"""
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
 - name: Read the account
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: Read the account
-      hosting.cloud.account_info:
-      register: result
+  hosting.cloud.account_info:
+  register: result
 """
 
 RETURN = r"""

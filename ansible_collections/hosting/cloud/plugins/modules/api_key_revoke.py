@@ -31,20 +31,15 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Revoke the API key that makes the call
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: See which key this is
-      hosting.cloud.me_info:
-      register: me
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: See which key this is
+  hosting.cloud.me_info:
+  register: me
 
-    - name: Revoke it, if the variable says so
-      hosting.cloud.api_key_revoke:
-        key_id: "{{ me.me.key.id }}"
-      when: revoke_this_key | default(false)
+- name: Revoke it, if the variable says so
+  hosting.cloud.api_key_revoke:
+    key_id: "{{ me.me.key.id }}"
+  when: revoke_this_key | default(false)
 """
 
 RETURN = r"""

@@ -23,19 +23,14 @@ seealso:
 """
 
 EXAMPLES = r"""
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
 - name: Read the balance
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: Read the balance
-      hosting.cloud.balance_info:
-      register: result
+  hosting.cloud.balance_info:
+  register: result
 
-    - name: Stop where it will not last
-      ansible.builtin.assert:
-        that: not result.balance.low_balance
+- name: Stop where it will not last
+  ansible.builtin.assert:
+    that: not result.balance.low_balance
 """
 
 RETURN = r"""

@@ -40,22 +40,17 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Prepare a top-up of the balance
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: See how the account can be topped up
-      hosting.cloud.topup_info:
-      register: topup
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: See how the account can be topped up
+  hosting.cloud.topup_info:
+  register: topup
 
-    - name: Prepare a top-up when the balance is low
-      hosting.cloud.balance_topup:
-        amount: "50.00"
-        gateway: "{{ topup.topup.gateways | first }}"
-        balance_below: "20.00"
-      register: link
+- name: Prepare a top-up when the balance is low
+  hosting.cloud.balance_topup:
+    amount: "50.00"
+    gateway: "{{ topup.topup.gateways | first }}"
+    balance_below: "20.00"
+  register: link
 """
 
 RETURN = r"""

@@ -82,27 +82,22 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Register, change and stop renewing a domain
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: Register a domain
-      hosting.cloud.domain:
-        name: example-shop.com
-        nameservers: [ns1.example.net, ns2.example.net]
-        auto_renew: true
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: Register a domain
+  hosting.cloud.domain:
+    name: example-shop.com
+    nameservers: [ns1.example.net, ns2.example.net]
+    auto_renew: true
 
-    - name: Hide the owner's data
-      hosting.cloud.domain:
-        name: example-shop.com
-        privacy: true
+- name: Hide the owner's data
+  hosting.cloud.domain:
+    name: example-shop.com
+    privacy: true
 
-    - name: Let it end when what is paid for is over
-      hosting.cloud.domain:
-        name: example-shop.com
-        state: absent
+- name: Let it end when what is paid for is over
+  hosting.cloud.domain:
+    name: example-shop.com
+    state: absent
 """
 
 RETURN = r"""

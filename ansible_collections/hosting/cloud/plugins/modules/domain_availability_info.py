@@ -29,16 +29,11 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Read whether a domain can be registered
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: See whether a name is free
-      hosting.cloud.domain_availability_info:
-        name: example-idea.com
-      register: result
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: See whether a name is free
+  hosting.cloud.domain_availability_info:
+    name: example-idea.com
+  register: result
 """
 
 RETURN = r"""

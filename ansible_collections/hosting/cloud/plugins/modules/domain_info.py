@@ -42,20 +42,15 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Read domains
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: Read all domains
-      hosting.cloud.domain_info:
-      register: all_domains
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: Read all domains
+  hosting.cloud.domain_info:
+  register: all_domains
 
-    - name: Read those that have expired
-      hosting.cloud.domain_info:
-        status: expired
-      register: expired
+- name: Read those that have expired
+  hosting.cloud.domain_info:
+    status: expired
+  register: expired
 """
 
 RETURN = r"""

@@ -46,16 +46,11 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Pay for a domain until a date
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: Have the domain paid for two more years
-      hosting.cloud.domain_renew:
-        name: example-blog.com
-        until: "{{ now(utc=true).year + 2 }}-06-01"  # noqa: jinja[spacing]  # ansible-lint takes the option for the keyword of tasks
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: Have the domain paid for two more years
+  hosting.cloud.domain_renew:
+    name: example-blog.com
+    until: "{{ now(utc=true).year + 2 }}-06-01"  # noqa: jinja[spacing]  # ansible-lint takes the option for the keyword of tasks
 """
 
 RETURN = r"""

@@ -61,18 +61,13 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Transfer a domain in from another registrar
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: Transfer a domain in
-      hosting.cloud.domain_transfer:
-        name: example-moved.com
-        auth_code: "{{ vault_auth_code | default('Ab12-Cd34') }}"
-        privacy: true
-        max_charge: "30.00"
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: Transfer a domain in
+  hosting.cloud.domain_transfer:
+    name: example-moved.com
+    auth_code: "{{ vault_auth_code | default('Ab12-Cd34') }}"
+    privacy: true
+    max_charge: "30.00"
 """
 
 RETURN = r"""

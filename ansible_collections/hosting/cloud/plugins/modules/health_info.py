@@ -19,15 +19,10 @@ extends_documentation_fragment:
 """
 
 EXAMPLES = r"""
-- name: Read whether the API is up
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: See whether the API is up
-      hosting.cloud.health_info:
-      register: result
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: See whether the API is up
+  hosting.cloud.health_info:
+  register: result
 """
 
 RETURN = r"""

@@ -61,26 +61,21 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Read invoices
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: Read the invoices that are not paid
-      hosting.cloud.invoice_info:
-        status: not_paid
-      register: unpaid
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: Read the invoices that are not paid
+  hosting.cloud.invoice_info:
+    status: not_paid
+  register: unpaid
 
-    - name: Read all invoices
-      hosting.cloud.invoice_info:
-      register: every
+- name: Read all invoices
+  hosting.cloud.invoice_info:
+  register: every
 
-    - name: Keep the newest one as PDF
-      hosting.cloud.invoice_info:
-        id: "{{ every.invoices[0].id }}"
-        pdf: newest-invoice.pdf
-      when: every.invoices | length > 0
+- name: Keep the newest one as PDF
+  hosting.cloud.invoice_info:
+    id: "{{ every.invoices[0].id }}"
+    pdf: newest-invoice.pdf
+  when: every.invoices | length > 0
 """
 
 RETURN = r"""

@@ -28,24 +28,19 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Pay an invoice from the balance
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: Find what is unpaid
-      hosting.cloud.invoice_info:
-        status: not_paid
-      register: unpaid
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: Find what is unpaid
+  hosting.cloud.invoice_info:
+    status: not_paid
+  register: unpaid
 
-    - name: Pay what is not a top-up
-      hosting.cloud.invoice_pay:
-        id: "{{ item.id }}"
-        max_charge: "50.00"
-      loop: "{{ unpaid.invoices | rejectattr('type', 'equalto', 'topup') }}"
-      loop_control:
-        label: "{{ item.id }}"
+- name: Pay what is not a top-up
+  hosting.cloud.invoice_pay:
+    id: "{{ item.id }}"
+    max_charge: "50.00"
+  loop: "{{ unpaid.invoices | rejectattr('type', 'equalto', 'topup') }}"
+  loop_control:
+    label: "{{ item.id }}"
 """
 
 RETURN = r"""

@@ -37,23 +37,18 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Ask for a link to pay an invoice
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: Find what is unpaid
-      hosting.cloud.invoice_info:
-        status: not_paid
-      register: unpaid
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: Find what is unpaid
+  hosting.cloud.invoice_info:
+    status: not_paid
+  register: unpaid
 
-    - name: Ask for a link to each
-      hosting.cloud.invoice_payment_link:
-        id: "{{ item.id }}"
-      loop: "{{ unpaid.invoices }}"
-      loop_control:
-        label: "{{ item.id }}"
+- name: Ask for a link to each
+  hosting.cloud.invoice_payment_link:
+    id: "{{ item.id }}"
+  loop: "{{ unpaid.invoices }}"
+  loop_control:
+    label: "{{ item.id }}"
 """
 
 RETURN = r"""

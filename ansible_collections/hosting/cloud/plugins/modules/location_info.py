@@ -22,15 +22,10 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Read the locations of servers
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: Read the locations
-      hosting.cloud.location_info:
-      register: result
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: Read the locations
+  hosting.cloud.location_info:
+  register: result
 """
 
 RETURN = r"""

@@ -21,15 +21,10 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Read which API key this is
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: See which key this is, and what it may do
-      hosting.cloud.me_info:
-      register: result
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: See which key this is, and what it may do
+  hosting.cloud.me_info:
+  register: result
 """
 
 RETURN = r"""

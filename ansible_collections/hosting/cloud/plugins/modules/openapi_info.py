@@ -19,15 +19,10 @@ extends_documentation_fragment:
 """
 
 EXAMPLES = r"""
-- name: Read the service's own description of the API
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: Read the description of the API
-      hosting.cloud.openapi_info:
-      register: result
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: Read the description of the API
+  hosting.cloud.openapi_info:
+  register: result
 """
 
 RETURN = r"""

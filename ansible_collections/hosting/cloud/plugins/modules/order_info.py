@@ -34,15 +34,10 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Read server orders
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: Read the orders
-      hosting.cloud.order_info:
-      register: result
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: Read the orders
+  hosting.cloud.order_info:
+  register: result
 """
 
 RETURN = r"""

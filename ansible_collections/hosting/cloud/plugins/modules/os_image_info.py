@@ -31,16 +31,11 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Read the images that a server can be installed with
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: Read the images
-      hosting.cloud.os_image_info:
-        tariff_id: 1
-      register: result
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: Read the images
+  hosting.cloud.os_image_info:
+    tariff_id: 1
+  register: result
 """
 
 RETURN = r"""

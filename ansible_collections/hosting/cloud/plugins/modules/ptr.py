@@ -47,32 +47,27 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Set and remove the reverse DNS of a server's address
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: Order a server
-      hosting.cloud.server:
-        name: mail-2
-        tariff_id: 1
-        os: debian-12
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: Order a server
+  hosting.cloud.server:
+    name: mail-2
+    tariff_id: 1
+    os: debian-12
 
-    - name: Have its primary address resolve to its host name
-      hosting.cloud.ptr:
-        server_name: mail-2
-        domain: mail-2.example.com
+- name: Have its primary address resolve to its host name
+  hosting.cloud.ptr:
+    server_name: mail-2
+    domain: mail-2.example.com
 
-    - name: Remove the record
-      hosting.cloud.ptr:
-        server_name: mail-2
-        state: absent
+- name: Remove the record
+  hosting.cloud.ptr:
+    server_name: mail-2
+    state: absent
 
-    - name: Delete the server
-      hosting.cloud.server:
-        name: mail-2
-        state: absent
+- name: Delete the server
+  hosting.cloud.server:
+    name: mail-2
+    state: absent
 """
 
 RETURN = r"""

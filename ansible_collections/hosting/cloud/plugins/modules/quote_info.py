@@ -55,17 +55,12 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Read what a server would cost
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: See what a quarter would cost
-      hosting.cloud.quote_info:
-        tariff: VDS-1
-        months: 3
-      register: result
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: See what a quarter would cost
+  hosting.cloud.quote_info:
+    tariff: VDS-1
+    months: 3
+  register: result
 """
 
 RETURN = r"""

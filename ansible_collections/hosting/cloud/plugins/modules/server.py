@@ -188,96 +188,95 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Order, change, start, stop, reinstall and delete a server
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  module_defaults:
-    group/hosting.cloud.all:
-      base_url: https://api.example.com/v1
-      api_key: "{{ vault_hosting_api_key }}"
-  tasks:
-    - name: Add the key
-      hosting.cloud.ssh_key:
-        name: laptop
-        public_key: "{{ lookup('ansible.builtin.file', '~/.ssh/id_ed25519.pub') }}"
-      register: laptop
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: Add the key
+  hosting.cloud.ssh_key:
+    name: laptop
+    public_key: "{{ lookup('ansible.builtin.file', '~/.ssh/id_ed25519.pub') }}"
+  register: laptop
 
-    - name: Order the server, unless that would charge more than 20.00 in this run
-      hosting.cloud.server:
-        name: web-1
-        tariff_id: 1
-        os: debian-12
-        ssh_key_ids: [laptop]
-        notes: Front end
-        max_charge: "20.00"
-      register: web
+- name: Order the server, unless that would charge more than 20.00 in this run
+  hosting.cloud.server:
+    name: web-1
+    tariff_id: 1
+    os: debian-12
+    ssh_key_ids: [laptop]
+    notes: Front end
+    max_charge: "20.00"
+  register: web
 
-    - name: Order one of the first of these tariffs that can be had
-      hosting.cloud.server:
-        name: worker-1
-        tariff: [VDS-1, VDS-2]
-        os: debian-12
-        max_charge: "20.00"
+- name: Order the first of these tariffs that is in stock
+  hosting.cloud.server:
+    name: worker-1
+    tariff: [VDS-1, VDS-2]
+    os: debian-12
+    max_charge: "20.00"
 
-    # The 'a1' at its end: a password has at least one letter and one digit.
-    - name: Order one with a root password that is made once and kept in a file of the controller
-      hosting.cloud.server:
-        name: db-1
-        tariff_id: 1
-        os: debian-12
-        password: "{{ lookup('ansible.builtin.password', 'credentials/db-1', length=24, chars=['ascii_letters', 'digits']) ~ 'a1' }}"
+# The 'a1' at its end: a password has at least one letter and one digit.
+- name: Order one with a root password that is made once and kept in a file of the controller
+  hosting.cloud.server:
+    name: db-1
+    tariff_id: 1
+    os: debian-12
+    password: "{{ lookup('ansible.builtin.password', 'credentials/db-1', length=24, chars=['ascii_letters', 'digits']) ~ 'a1' }}"
 
-    - name: Order one, and go on once it answers on SSH
-      hosting.cloud.server:
-        name: app-1
-        tariff_id: 1
-        os: debian-12
-        ssh_key_ids: [laptop]
-        ready: ssh
-      register: app
+- name: Order one, and go on once it answers on SSH
+  hosting.cloud.server:
+    name: app-1
+    tariff_id: 1
+    os: debian-12
+    ssh_key_ids: [laptop]
+    ready: ssh
+  register: app
 
-    # A key that is known already stays: if the server shows another one by now, ssh refuses it.
-    - name: See whether its host key is known
-      ansible.builtin.command: ssh-keygen -F {{ app.server.ip | default('', true) | quote }}
-      register: known
-      changed_when: false
-      failed_when: false
+# A key that is known already stays: if the server shows another one by now, ssh refuses it.
+- name: See whether its host key is known
+  ansible.builtin.command: ssh-keygen -F {{ app.server.ip | default('', true) | quote }}
+  register: known
+  changed_when: false
+  failed_when: false
 
-    - name: Trust the host key that it showed first
-      ansible.builtin.known_hosts:
-        name: "{{ app.server.ip }}"
-        key: "{{ app.server.ip }} {{ app.server.ssh_host_key }}"
-      when: app.server.ssh_host_key is not none and known.rc != 0
+- name: Trust the host key that it showed first
+  ansible.builtin.known_hosts:
+    name: "{{ app.server.ip }}"
+    key: "{{ app.server.ip }} {{ app.server.ssh_host_key }}"
+  when: app.server.ssh_host_key is not none and known.rc != 0
 
-    - name: Empty the notes, and leave everything else as it is
-      hosting.cloud.server:
-        name: web-1
-        notes: null
+- name: Pay for three months at once, and renew the server when they end
+  hosting.cloud.server:
+    name: shop-1
+    tariff_id: 1
+    os: debian-12
+    months: 3
+    auto_renew: true
 
-    - name: Stop it
-      hosting.cloud.server:
-        name: web-1
-        state: stopped
+- name: Empty the notes, and leave everything else as it is
+  hosting.cloud.server:
+    name: web-1
+    notes: null
 
-    - name: Install it again, which erases its disk
-      hosting.cloud.server:
-        name: web-1
-        os: debian-12
-        ssh_key_ids: ["{{ laptop.ssh_key.id }}"]
-        erase: web-1
-        state: reinstalled
+- name: Stop it
+  hosting.cloud.server:
+    name: web-1
+    state: stopped
 
-    - name: Rename it
-      hosting.cloud.server:
-        id: "{{ web.server.id | default('0', true) }}"
-        name: www-1
+- name: Install it again, which erases its disk
+  hosting.cloud.server:
+    name: web-1
+    os: debian-12
+    ssh_key_ids: ["{{ laptop.ssh_key.id }}"]
+    erase: web-1
+    state: reinstalled
 
-    - name: Delete it
-      hosting.cloud.server:
-        name: www-1
-        state: absent
+- name: Rename it
+  hosting.cloud.server:
+    id: "{{ web.server.id | default('0', true) }}"
+    name: www-1
+
+- name: Delete it
+  hosting.cloud.server:
+    name: www-1
+    state: absent
 """
 
 RETURN = r"""

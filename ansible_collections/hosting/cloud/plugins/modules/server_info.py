@@ -58,30 +58,25 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Read servers
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: Read all servers
-      hosting.cloud.server_info:
-      register: all_servers
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: Read all servers
+  hosting.cloud.server_info:
+  register: all_servers
 
-    - name: Show their names
-      ansible.builtin.debug:
-        msg: "{{ all_servers.servers | map(attribute='name') }}"
+- name: Show their names
+  ansible.builtin.debug:
+    msg: "{{ all_servers.servers | map(attribute='name') }}"
 
-    - name: Read one server by its name, with its load
-      hosting.cloud.server_info:
-        name: web-1
-        live: true
-      register: web
+- name: Read one server by its name, with its load
+  hosting.cloud.server_info:
+    name: web-1
+    live: true
+  register: web
 
-    - name: Read the servers that are stopped
-      hosting.cloud.server_info:
-        status: stopped
-      register: stopped
+- name: Read the servers that are stopped
+  hosting.cloud.server_info:
+    status: stopped
+  register: stopped
 """
 
 RETURN = r"""

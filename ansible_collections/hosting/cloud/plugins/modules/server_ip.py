@@ -78,33 +78,28 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Buy and release an additional IPv4 address of a server
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: Order a server
-      hosting.cloud.server:
-        name: mail-1
-        tariff_id: 1
-        os: debian-12
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: Order a server
+  hosting.cloud.server:
+    name: mail-1
+    tariff_id: 1
+    os: debian-12
 
-    - name: Give it a second address
-      hosting.cloud.server_ip:
-        server_name: mail-1
-      register: second
+- name: Give it a second address
+  hosting.cloud.server_ip:
+    server_name: mail-1
+  register: second
 
-    - name: Release that address again
-      hosting.cloud.server_ip:
-        server_name: mail-1
-        address: "{{ second.server_ip.address | default('192.0.2.1', true) }}"
-        state: absent
+- name: Release that address again
+  hosting.cloud.server_ip:
+    server_name: mail-1
+    address: "{{ second.server_ip.address | default('192.0.2.1', true) }}"
+    state: absent
 
-    - name: Delete the server
-      hosting.cloud.server:
-        name: mail-1
-        state: absent
+- name: Delete the server
+  hosting.cloud.server:
+    name: mail-1
+    state: absent
 """
 
 RETURN = r"""

@@ -38,17 +38,12 @@ seealso:
 """
 
 EXAMPLES = r"""
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
 - name: Read the addresses of a server
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: Read the addresses of a server
-      hosting.cloud.server_ip_info:
-        server_name: web-1
-        quote: true
-      register: addresses
+  hosting.cloud.server_ip_info:
+    server_name: web-1
+    quote: true
+  register: addresses
 """
 
 RETURN = r"""

@@ -39,16 +39,11 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Reset the root password of a server
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: Have a root password made, once
-      hosting.cloud.server_password:
-        name: web-1
-        password_file: web-1.password
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: Have a root password made, once
+  hosting.cloud.server_password:
+    name: web-1
+    password_file: web-1.password
 """
 
 RETURN = r"""

@@ -54,17 +54,12 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Pay for a server until a date
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: Have the server paid until the end of the campaign
-      hosting.cloud.server_renew:
-        name: web-1
-        until: "{{ campaign_end }}"  # noqa: jinja[spacing]  # ansible-lint takes the option for the keyword of tasks
-        max_charge: "20.00"
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: Have the server paid until the end of the campaign
+  hosting.cloud.server_renew:
+    name: web-1
+    until: "{{ campaign_end }}"  # noqa: jinja[spacing]  # ansible-lint takes the option for the keyword of tasks
+    max_charge: "20.00"
 """
 
 RETURN = r"""

@@ -40,27 +40,22 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Add and remove an SSH public key of the account
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: Add a key
-      hosting.cloud.ssh_key:
-        name: laptop
-        public_key: "{{ lookup('ansible.builtin.file', '~/.ssh/id_ed25519.pub') }}"
-      register: laptop
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: Add a key
+  hosting.cloud.ssh_key:
+    name: laptop
+    public_key: "{{ lookup('ansible.builtin.file', '~/.ssh/id_ed25519.pub') }}"
+  register: laptop
 
-    - name: Give the same key another name
-      hosting.cloud.ssh_key:
-        name: old laptop
-        public_key: "{{ lookup('ansible.builtin.file', '~/.ssh/id_ed25519.pub') }}"
+- name: Give the same key another name
+  hosting.cloud.ssh_key:
+    name: old laptop
+    public_key: "{{ lookup('ansible.builtin.file', '~/.ssh/id_ed25519.pub') }}"
 
-    - name: Remove a key by its name
-      hosting.cloud.ssh_key:
-        name: old laptop
-        state: absent
+- name: Remove a key by its name
+  hosting.cloud.ssh_key:
+    name: old laptop
+    state: absent
 """
 
 RETURN = r"""

@@ -36,20 +36,15 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Read the SSH public keys of the account
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: Read all keys
-      hosting.cloud.ssh_key_info:
-      register: all_keys
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: Read all keys
+  hosting.cloud.ssh_key_info:
+  register: all_keys
 
-    - name: Read one key by its fingerprint
-      hosting.cloud.ssh_key_info:
-        fingerprint: SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU
-      register: laptop
+- name: Read one key by its fingerprint
+  hosting.cloud.ssh_key_info:
+    fingerprint: SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU
+  register: laptop
 """
 
 RETURN = r"""

@@ -40,19 +40,14 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Read the tariffs for servers
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: Read the tariffs
-      hosting.cloud.tariff_info:
-      register: result
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: Read the tariffs
+  hosting.cloud.tariff_info:
+  register: result
 
-    - name: Show the cheapest one in stock
-      ansible.builtin.debug:
-        msg: "{{ result.tariffs | selectattr('in_stock') | sort(attribute='price_monthly') | first }}"
+- name: Show the cheapest one in stock
+  ansible.builtin.debug:
+    msg: "{{ result.tariffs | selectattr('in_stock') | sort(attribute='price_monthly') | first }}"
 """
 
 RETURN = r"""

@@ -22,15 +22,10 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Read how the balance can be topped up
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: See how the account can be topped up
-      hosting.cloud.topup_info:
-      register: result
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: See how the account can be topped up
+  hosting.cloud.topup_info:
+  register: result
 """
 
 RETURN = r"""

@@ -40,17 +40,12 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Read the movements of the balance
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: Read what was spent this year
-      hosting.cloud.transaction_info:
-        direction: debit
-        since: "2026-01-01T00:00:00Z"
-      register: result
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: Read what was spent this year
+  hosting.cloud.transaction_info:
+    direction: debit
+    since: "2026-01-01T00:00:00Z"
+  register: result
 """
 
 RETURN = r"""

@@ -49,27 +49,22 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Read the deliveries of a webhook subscription
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: Subscribe
-      hosting.cloud.webhook_subscription:
-        url: https://hooks.example.com/looked-at
-        events: ["*"]
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: Subscribe
+  hosting.cloud.webhook_subscription:
+    url: https://hooks.example.com/looked-at
+    events: ["*"]
 
-    - name: Read what could not be delivered
-      hosting.cloud.webhook_delivery_info:
-        url: https://hooks.example.com/looked-at
-        status: dead
-      register: result
+- name: Read what could not be delivered
+  hosting.cloud.webhook_delivery_info:
+    url: https://hooks.example.com/looked-at
+    status: dead
+  register: result
 
-    - name: Unsubscribe
-      hosting.cloud.webhook_subscription:
-        url: https://hooks.example.com/looked-at
-        state: absent
+- name: Unsubscribe
+  hosting.cloud.webhook_subscription:
+    url: https://hooks.example.com/looked-at
+    state: absent
 """
 
 RETURN = r"""

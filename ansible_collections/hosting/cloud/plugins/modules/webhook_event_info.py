@@ -23,15 +23,10 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Read the types of webhook events
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: Read the event types
-      hosting.cloud.webhook_event_info:
-      register: result
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: Read the event types
+  hosting.cloud.webhook_event_info:
+  register: result
 """
 
 RETURN = r"""

@@ -37,25 +37,20 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Deliver dead webhook events again
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: Subscribe
-      hosting.cloud.webhook_subscription:
-        url: https://hooks.example.com/again
-        events: ["*"]
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: Subscribe
+  hosting.cloud.webhook_subscription:
+    url: https://hooks.example.com/again
+    events: ["*"]
 
-    - name: Have everything delivered again that was given up
-      hosting.cloud.webhook_redeliver:
-        url: https://hooks.example.com/again
+- name: Have everything delivered again that was given up
+  hosting.cloud.webhook_redeliver:
+    url: https://hooks.example.com/again
 
-    - name: Unsubscribe
-      hosting.cloud.webhook_subscription:
-        url: https://hooks.example.com/again
-        state: absent
+- name: Unsubscribe
+  hosting.cloud.webhook_subscription:
+    url: https://hooks.example.com/again
+    state: absent
 """
 
 RETURN = r"""

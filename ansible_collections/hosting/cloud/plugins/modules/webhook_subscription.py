@@ -59,27 +59,22 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Create, change and remove a webhook subscription
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: Get events of suspended servers and a low balance
-      hosting.cloud.webhook_subscription:
-        url: https://hooks.example.com/hosting
-        events: [server.suspended, balance.low]
-        secret_file: webhook-secret
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: Get events of suspended servers and a low balance
+  hosting.cloud.webhook_subscription:
+    url: https://hooks.example.com/hosting
+    events: [server.suspended, balance.low]
+    secret_file: webhook-secret
 
-    - name: Pause it
-      hosting.cloud.webhook_subscription:
-        url: https://hooks.example.com/hosting
-        active: false
+- name: Pause it
+  hosting.cloud.webhook_subscription:
+    url: https://hooks.example.com/hosting
+    active: false
 
-    - name: Remove it
-      hosting.cloud.webhook_subscription:
-        url: https://hooks.example.com/hosting
-        state: absent
+- name: Remove it
+  hosting.cloud.webhook_subscription:
+    url: https://hooks.example.com/hosting
+    state: absent
 """
 
 RETURN = r"""

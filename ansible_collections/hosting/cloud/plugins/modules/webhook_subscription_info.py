@@ -32,15 +32,10 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Read webhook subscriptions
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: Read all subscriptions
-      hosting.cloud.webhook_subscription_info:
-      register: subscriptions
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: Read all subscriptions
+  hosting.cloud.webhook_subscription_info:
+  register: subscriptions
 """
 
 RETURN = r"""

@@ -34,30 +34,25 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Send a test event to a webhook subscription
-  hosts: localhost
-  gather_facts: false
-  vars:
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  tasks:
-    - name: Subscribe
-      hosting.cloud.webhook_subscription:
-        url: https://hooks.example.com/tried
-        events: ["*"]
+# Each task reads HOSTING_API_KEY and HOSTING_BASE_URL, or module_defaults of group/hosting.cloud.all.
+- name: Subscribe
+  hosting.cloud.webhook_subscription:
+    url: https://hooks.example.com/tried
+    events: ["*"]
 
-    - name: Try the receiver
-      hosting.cloud.webhook_test:
-        url: https://hooks.example.com/tried
-      register: ping
+- name: Try the receiver
+  hosting.cloud.webhook_test:
+    url: https://hooks.example.com/tried
+  register: ping
 
-    - name: Say how it went
-      ansible.builtin.debug:
-        msg: "{{ ping.test.ok }}, {{ ping.test.detail }}"
+- name: Say how it went
+  ansible.builtin.debug:
+    msg: "{{ ping.test.ok }}, {{ ping.test.detail }}"
 
-    - name: Unsubscribe
-      hosting.cloud.webhook_subscription:
-        url: https://hooks.example.com/tried
-        state: absent
+- name: Unsubscribe
+  hosting.cloud.webhook_subscription:
+    url: https://hooks.example.com/tried
+    state: absent
 """
 
 RETURN = r"""

@@ -245,7 +245,7 @@ def ensure(
         if taken is None:
             try:
                 options.approve(cost)
-            except LimitExceeded as refused:  # somebody may think that it exists
+            except LimitExceeded as refused:  # who runs it may think that it exists
                 raise LimitExceeded(f"it is not on the account; {refused}") from None
         request = _asking_before_it_pays(request, resource, inputs, cost if taken is None else None, options)
     if options.dry_run:

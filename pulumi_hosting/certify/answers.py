@@ -35,7 +35,7 @@ class HttpAnswer:
     @property
     def body(self) -> dict[str, Any]:
         """The JSON object; an empty one if it is something else."""
-        return data if isinstance(data := self.data, dict) else {}
+        return mapping(self.data)
 
     @property
     def items(self) -> list[dict[str, Any]]:
@@ -45,8 +45,7 @@ class HttpAnswer:
 
     @property
     def error(self) -> dict[str, Any]:
-        error = self.body.get("error")
-        return error if isinstance(error, dict) else {}
+        return mapping(self.body.get("error"))
 
     @property
     def code(self) -> str | None:
@@ -55,8 +54,7 @@ class HttpAnswer:
     @property
     def details(self) -> dict[str, Any]:
         """Those of the error; none if they are no object."""
-        details = self.error.get("details")
-        return details if isinstance(details, dict) else {}
+        return mapping(self.error.get("details"))
 
     @property
     def ok(self) -> bool:
@@ -77,6 +75,11 @@ class HttpAnswer:
         if self.data is None:
             return f"{begin} {self.headers.get('content-type', '')} ({len(self.content)} bytes)"
         return f"{begin} {masked(self.data)}"
+
+
+def mapping(value: object) -> dict[str, Any]:
+    """The object; an empty one if it is something else."""
+    return value if isinstance(value, dict) else {}
 
 
 def masked(data: object) -> str:

@@ -103,12 +103,8 @@ def domain(run: Exchanges) -> None:
 
 def _one_domain(account: StagingAccount, id: int, zone: dict[str, Any]) -> None:
     run, path = account.run, f"/domains/{id}"
-    for _ in range(60):
-        read = account.get(path)
-        if read.body.get("status") != "pending":
-            break
-        run.clock.sleep(10)
-    else:
+    read = account.until(path, lambda read: read.body.get("status") != "pending", pause=10)
+    if read.body.get("status") == "pending":
         raise Skip("the registration stays pending")
     run.status("domains.read", read, 200) and run.shape("domains.shape", read.data, s.DOMAIN, read)
     run.same("domains.defaults", "auto_renew", read.body.get("auto_renew"), False, read)

@@ -18,10 +18,8 @@ from pulumi_hosting.certify.sandbox import (
     twice,
 )
 from pulumi_hosting.certify.session import LIVE, Exchanges, Skip
-from pulumi_hosting.certify.staging import POLL_SECONDS, StagingAccount, need_live_key
+from pulumi_hosting.certify.staging import StagingAccount, need_live_key
 from pulumi_hosting.certify.webhooks import Webhooks
-
-POLLS = 120
 
 
 def orders_and_money(run: Exchanges) -> None:
@@ -60,7 +58,7 @@ def _ssh_key(account: StagingAccount) -> int | None:
         for id in own:
             run.made(f"SSH key {id}", "DELETE", f"/ssh-keys/{id}", LIVE)
         return own[0] if own else None
-    run.status("ssh-keys.create", made, 200, 201) and run.shape("ssh-keys.create", made.data, s.SSH_KEY, made)
+    run.status("ssh-keys.create", made, 200, 201, shape=s.SSH_KEY)
     if not isinstance(id := made.body.get("id"), int):
         return None
     run.made(f"SSH key {id}", "DELETE", f"/ssh-keys/{id}", LIVE)
@@ -69,8 +67,7 @@ def _ssh_key(account: StagingAccount) -> int | None:
     listed = account.get("/ssh-keys")
     known = [entry.get("id") for entry in listed.items]
     run.expect("ssh-keys.create", id in known, "the created key is not listed", listed)
-    for entry in listed.items:
-        run.shape("ssh-keys.shape", entry, s.SSH_KEY, listed)
+    run.each("ssh-keys.shape", listed, s.SSH_KEY)
     again = account.call("POST", "/ssh-keys", json_body={**body, "name": f"certify-{run.id}-2"})
     run.reading("duplicate_ssh_key", "second" if again.ok else "conflict")
     if again.ok and again.body.get("id") != id:
@@ -93,7 +90,7 @@ def _topup(account: StagingAccount, hooks: Webhooks | None) -> None:
     if hooks is not None:
         hooks.receiver.answer = 500  # the first delivery fails, so that a retry can be seen
     made = account.call("POST", "/balance/topup", json_body=body, step="topup")
-    run.status("account.topup", made, 201) and run.shape("account.topup", made.data, s.TOPUP_RESULT, made)
+    run.status("account.topup", made, 201, shape=s.TOPUP_RESULT)
     id = made.body.get("invoice_id")
     if not made.ok or not id:
         raise Skip("there is no top-up invoice")
@@ -107,8 +104,7 @@ def _topup(account: StagingAccount, hooks: Webhooks | None) -> None:
         run.same("account.topup-invoice", name, read.body.get(name), wanted, read)
     run.same("account.topup-invoice", "the balance after a top-up", account.balance, before, made)
     link = account.call("POST", f"/invoices/{id}/payment-link", json_body={"gateway": gateway})
-    run.status("invoices.payment-link", link, 200)
-    run.shape("invoices.payment-link", link.data, s.PAYMENT_LINK, link)
+    run.status("invoices.payment-link", link, 200, shape=s.PAYMENT_LINK)
     bad_links(run, f"/invoices/{id}/payment-link", LIVE)
     for who, expected in (("status", "not_paid"), ("type", "topup")):
         found = account.get(f"/invoices?limit=100&{who}={expected}")
@@ -161,8 +157,7 @@ def _order(
         account.ledger("an order", "debit", amount, invoice_id)
         if invoice_id:
             account.paid_invoice("an order", invoice_id, amount, ("vds_purchase",))
-        order = account.get(f"/orders/{invoice_id}")
-        run.status("orders.read", order, 200) and run.shape("orders.read", order.data, s.ORDER, order)
+        order = account.read("orders.read", f"/orders/{invoice_id}", shape=s.ORDER)
         for name, wanted in (("server_id", id), ("status", "active"), ("invoice_id", invoice_id)):
             run.same("orders.read", name, order.body.get(name), wanted, order)
     run.ordered = True
@@ -181,15 +176,17 @@ def _order(
 
 def _await_order(account: StagingAccount, invoice_id: object) -> int:
     run = account.run
-    for _ in range(POLLS):
-        order = account.get(f"/orders/{invoice_id}")
-        run.status("orders.read", order, 200)
-        if order.body.get("server_id"):
-            run.same("orders.read", "status", order.body.get("status"), "active", order)
-            return int(order.body["server_id"])
-        if order.body.get("status") in ("cancelled", "failed"):
-            raise Skip("the order did not become a server")
-        run.clock.sleep(POLL_SECONDS)
+    ended = ("cancelled", "failed")
+    order = account.until(
+        f"/orders/{invoice_id}",
+        lambda order: order.body.get("server_id") or order.body.get("status") in ended,
+    )
+    run.status("orders.read", order, 200)
+    if order.body.get("server_id"):
+        run.same("orders.read", "status", order.body.get("status"), "active", order)
+        return int(order.body["server_id"])
+    if order.body.get("status") in ended:
+        raise Skip("the order did not become a server")
     run.left_behind(f"order {invoice_id}, still {order.body.get('status')}")
     raise Skip("the order was not finished in 10 minutes")
 
@@ -198,19 +195,15 @@ def _changes(account: StagingAccount, id: int) -> None:
     run, path = account.run, f"/servers/{id}"
     change = {"notes": f"certify {run.id} changed", "name": f"certify-{run.id}-b", "auto_renew": False}
     patched = account.call("PATCH", path, json_body=change)
-    run.status("servers.patch", patched, 200) and run.shape("servers.patch", patched.data, s.SERVER, patched)
+    run.status("servers.patch", patched, 200, shape=s.SERVER)
     read = account.get(path)
     shown = {**read.body, "auto_renew": read.body.get("billing", {}).get("auto_renew")}
     for name, wanted in change.items():
         run.same("servers.patch", f"{name} after a PATCH", shown.get(name), wanted, read)
     for action, status in (("stop", "stopped"), ("start", "active")):
         answer = account.call("POST", f"{path}/actions/power", json_body={"action": action})
-        run.status("servers.power", answer, 202) and run.shape("servers.power", answer.data, s.POWER, answer)
-        for _ in range(POLLS):
-            read = account.get(path)
-            if read.body.get("status") == status:
-                break
-            run.clock.sleep(POLL_SECONDS)
+        run.status("servers.power", answer, 202, shape=s.POWER)
+        read = account.until(path, lambda read, status=status: read.body.get("status") == status)
         run.same("servers.power-status", f"the status after {action}", read.body.get("status"), status, read)
     for entry in account.get(f"{path}/ips").items:
         if entry.get("primary"):
@@ -220,8 +213,7 @@ def _changes(account: StagingAccount, id: int) -> None:
             listed = account.get(f"{path}/ips")
             now = [other.get("ptr") for other in listed.items if other["id"] == entry["id"]]
             run.same("addresses.ptr", "ptr in the list", now, [name], listed)
-    live = account.get(f"{path}/status")
-    run.status("servers.live", live, 200) and run.shape("servers.live", live.data, s.LIVE, live)
+    account.read("servers.live", f"{path}/status", shape=s.LIVE)
 
 
 def _renewal(account: StagingAccount, id: int) -> None:
@@ -236,7 +228,7 @@ def _renewal(account: StagingAccount, id: int) -> None:
         run.reading("early_renewal", "last_day")
         return
     run.reading("early_renewal", "any_time")
-    run.status("servers.renew", answer, 200) and run.shape("servers.renew", answer.data, s.RENEWED, answer)
+    run.status("servers.renew", answer, 200, shape=s.RENEWED)
     amount = account.charged("a renewal", before, answer, account.balance)
     run.same("money.renewal", "charged", amount, price, answer)
     account.ledger("a renewal", "debit", amount)
@@ -253,9 +245,7 @@ def _renewal(account: StagingAccount, id: int) -> None:
 
 def _address(account: StagingAccount, id: int) -> None:
     run, path = account.run, f"/servers/{id}"
-    quoted = account.get(f"{path}/ips/quote")
-    run.status("addresses.quote", quoted, 200)
-    run.shape("addresses.quote", quoted.data, s.ADDRESS_QUOTE, quoted)
+    quoted = account.read("addresses.quote", f"{path}/ips/quote", shape=s.ADDRESS_QUOTE)
     if (quoted.body.get("max_extra_ips") or 0) <= (quoted.body.get("extra_ips") or 0):
         return
     price = Decimal(quoted.body.get("prorated_now", "0"))
@@ -273,13 +263,8 @@ def _address(account: StagingAccount, id: int) -> None:
     again = account.call("POST", f"{path}/ips", step="address", stored=True)
     run.same("idempotency.replay", "a repeated purchase of an address", again.data, answer.data, again)
     run.same("idempotency.no-second-charge", "the balance after a repetition", account.balance, after, again)
-    new: list[dict[str, Any]] = []
-    for _ in range(POLLS):
-        listed = account.get(f"{path}/ips")
-        new = [entry for entry in listed.items if entry["id"] not in known]
-        if new:
-            break
-        run.clock.sleep(POLL_SECONDS)
+    listed = account.until(f"{path}/ips", lambda listed: {entry["id"] for entry in listed.items} - known)
+    new = [entry for entry in listed.items if entry["id"] not in known]
     shown = account.get(path).body.get("ips")
     if not new and isinstance(shown, list) and len(shown) > len(listed.items):
         run.expect("pages.whole", False, "the list lacks addresses that the server shows", listed)
@@ -302,8 +287,7 @@ def _address(account: StagingAccount, id: int) -> None:
 def _reinstall(account: StagingAccount, id: int, image: str) -> None:
     run = account.run
     answer = account.call("POST", f"/servers/{id}/actions/reinstall", json_body={"os": image})
-    run.status("servers.reinstall", answer, 202)
-    run.shape("servers.reinstall", answer.data, s.REINSTALL, answer)
+    run.status("servers.reinstall", answer, 202, shape=s.REINSTALL)
     if run.hooks is not None:
         run.hooks.expect("server.reinstalled", s.SERVER, id)
 

@@ -2,48 +2,38 @@
 
 import re
 
+_SCOPES = """
+account:read    GET    /account
+balance:read    GET    /balance /transactions /balance/topup-info
+balance:topup   POST   /balance/topup
+invoices:read   GET    /invoices /invoices/1 /invoices/1/pdf
+invoices:pay    POST   /invoices/1/pay /invoices/1/payment-link
+servers:read    GET    /servers /servers/1 /servers/1/status /servers/1/refund-quote /servers/1/ips
+servers:read    GET    /servers/1/ips/quote /orders /orders/1 /ssh-keys
+servers:order   POST   /servers /servers/1/renew /servers/1/ips
+servers:order   DELETE /servers/1/ips/1
+servers:manage  PATCH  /servers/1
+servers:manage  POST   /servers/1/actions/power /servers/1/actions/reinstall /servers/1/actions/reset-password
+servers:manage  PUT    /servers/1/ips/1/ptr
+servers:manage  POST   /ssh-keys
+servers:delete  DELETE /servers/1
+domains:read    GET    /domains/availability /domains /domains/1
+domains:order   POST   /domains /domains/1/renew /domains/transfers
+domains:manage  PUT    /domains/1/nameservers
+domains:manage  PATCH  /domains/1
+keys:read       GET    /keys
+webhooks:manage GET    /webhooks/events /webhooks /webhooks/1/deliveries
+webhooks:manage POST   /webhooks /webhooks/1/rotate-secret /webhooks/1/test /webhooks/deliveries/1/redeliver
+webhooks:manage PATCH  /webhooks/1
+"""
 SCOPED: dict[str, str] = {
-    "GET /account": "account:read",
-    "GET /balance": "balance:read",
-    "GET /transactions": "balance:read",
-    "GET /balance/topup-info": "balance:read",
-    "POST /balance/topup": "balance:topup",
-    "GET /invoices": "invoices:read",
-    "GET /invoices/1": "invoices:read",
-    "GET /invoices/1/pdf": "invoices:read",
-    "POST /invoices/1/pay": "invoices:pay",
-    "POST /invoices/1/payment-link": "invoices:pay",
-    "GET /servers": "servers:read",
-    "POST /servers": "servers:order",
-    "GET /servers/1": "servers:read",
-    "PATCH /servers/1": "servers:manage",
-    "DELETE /servers/1": "servers:delete",
-    "GET /servers/1/status": "servers:read",
-    "GET /servers/1/refund-quote": "servers:read",
-    "POST /servers/1/actions/power": "servers:manage",
-    "POST /servers/1/actions/reinstall": "servers:manage",
-    "POST /servers/1/actions/reset-password": "servers:manage",
-    "POST /servers/1/renew": "servers:order",
-    "GET /servers/1/ips": "servers:read",
-    "GET /servers/1/ips/quote": "servers:read",
-    "POST /servers/1/ips": "servers:order",
-    "DELETE /servers/1/ips/1": "servers:order",
-    "PUT /servers/1/ips/1/ptr": "servers:manage",
-    "GET /orders": "servers:read",
-    "GET /orders/1": "servers:read",
-    "GET /ssh-keys": "servers:read",
-    "POST /ssh-keys": "servers:manage",
-    "GET /domains/availability": "domains:read",
-    "GET /domains": "domains:read",
-    "GET /domains/1": "domains:read",
-    "POST /domains": "domains:order",
-    "PUT /domains/1/nameservers": "domains:manage",
-    "PATCH /domains/1": "domains:manage",
-    "POST /domains/1/renew": "domains:order",
-    "POST /domains/transfers": "domains:order",
-    "GET /keys": "keys:read",
+    f"{method} {path}": scope
+    for scope, method, *paths in map(str.split, _SCOPES.strip().splitlines())
+    for path in paths
 }
-"""Method and path, with 1 as every id -> the scope that it needs. Webhooks: with live keys only."""
+"""Method and path, with 1 as every id -> the scope that it needs."""
+WEBHOOKS = [call for call, scope in SCOPED.items() if scope == "webhooks:manage"]
+"""With live keys only."""
 
 KEYED = (
     "POST /balance/topup",
@@ -57,19 +47,14 @@ KEYED = (
     "POST /domains/transfers",
 )
 
-WEBHOOKS = (
-    "GET /webhooks/events",
-    "GET /webhooks",
-    "POST /webhooks",
-    "PATCH /webhooks/1",
-    "POST /webhooks/1/rotate-secret",
-    "POST /webhooks/1/test",
-    "GET /webhooks/1/deliveries",
-    "POST /webhooks/deliveries/1/redeliver",
-)
-
-PAGED = ("/servers", "/invoices", "/transactions", "/orders", "/domains")
-WHOLE = ("/catalog/tariffs", "/catalog/os", "/catalog/locations", "/catalog/zones", "/ssh-keys", "/keys")
+PAGED = {
+    "/servers": "status=active",
+    "/invoices": "status=paid",
+    "/transactions": "direction=debit",
+    "/orders": "",
+    "/domains": "status=active",
+}
+"""Lists with pages -> a filter of each."""
 
 _EXPENSIVE = re.compile(
     r"GET /servers/\d+/status|GET /servers/\d+\?include=live|GET /domains/availability(\?.*)?"

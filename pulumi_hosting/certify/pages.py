@@ -48,8 +48,7 @@ def _servers(run: Exchanges) -> list[int]:
 def _bounds(run: Exchanges, path: str) -> None:
     for limit in ("0", "101", "-1", "certify"):
         run.status("pages.limit", run.get(f"{path}?limit={limit}", run.reader), 400)
-    most = run.get(f"{path}?limit=100", run.reader)
-    run.status("pages.limit", most, 200)
+    most = run.read("pages.limit", f"{path}?limit=100", run.reader)
     first = run.get(path, run.reader)
     run.same("pages.limit", "the number without a limit", len(first.items), min(len(most.items), 50), first)
     run.shape("pages.shape", first.data, s.PAGE, first)
@@ -68,7 +67,7 @@ def _walk(run: Exchanges, path: str, who: str) -> list[dict[str, Any]]:
     page: HttpAnswer | None = None
     while True:
         page = run.get(f"{path}?limit=1" + (f"&cursor={cursor}" if cursor else ""), who)
-        run.status("pages.shape", page, 200) and run.shape("pages.shape", page.data, s.PAGE, page)
+        run.status("pages.shape", page, 200, shape=s.PAGE)
         if not cursor:
             run.expect("pages.limit", len(page.items) <= 1, f"{len(page.items)} with limit=1", page)
         pages, found = pages + 1, found + page.items
@@ -88,22 +87,13 @@ def _walk(run: Exchanges, path: str, who: str) -> list[dict[str, Any]]:
     return found
 
 
-FILTERS = {
-    "/servers": "status=active",
-    "/invoices": "status=paid",
-    "/transactions": "direction=debit",
-    "/orders": "",
-    "/domains": "status=active",
-}
-
-
 def _bound_cursor(run: Exchanges, path: str, cursor: str, who: str) -> None:
     middle = len(cursor) // 2
     changed = cursor[:middle] + ("A" if cursor[middle] != "A" else "B") + cursor[middle + 1 :]
     answer = run.get(f"{path}?limit=1&cursor={changed}", who)
     run.status("pages.cursor", answer, 400, code="invalid_cursor")
-    if FILTERS[path]:
-        answer = run.get(f"{path}?limit=1&{FILTERS[path]}&cursor={cursor}", who)
+    if PAGED[path]:
+        answer = run.get(f"{path}?limit=1&{PAGED[path]}&cursor={cursor}", who)
         run.status("pages.cursor-filters", answer, 400, code="invalid_cursor")
 
 
@@ -175,5 +165,4 @@ def _flood(run: Exchanges, bucket: bool, path: str, meanwhile: Callable[[], None
     wait = answer.headers.get("retry-after", "")
     if run.expect("limits.retry-after", wait.isdigit() and 0 < int(wait) <= 61, f"it is {wait!r}", answer):
         run.clock.sleep(int(wait) + 1)
-        again = run.get(path, flood=True)
-        run.status("limits.window", again, 200)
+        run.read("limits.window", path, flood=True)

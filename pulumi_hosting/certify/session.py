@@ -5,10 +5,10 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
-from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 
@@ -19,6 +19,8 @@ from pulumi_hosting.certify.operations import STATUS_OF, is_expensive
 from pulumi_hosting.certify.report import DEPARTURE, NOT_CHECKED, OK, Conformance, Finding, Stopped
 from pulumi_hosting.certify.settings import RunSettings
 from pulumi_hosting.certify.shapes import Shape, fits, format_problems, problems
+
+T = TypeVar("T")
 
 TEST, LIVE, NARROW = "test", "live", "narrow"
 LIMITS = {False: 120, True: 20}
@@ -80,9 +82,7 @@ class Exchanges:
     def __enter__(self) -> "Exchanges":
         return self
 
-    def __exit__(
-        self, type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._client.close()
         self._kept.close()
 
@@ -133,8 +133,20 @@ class Exchanges:
         found = list(problems(value, shape))
         return self.expect(check, not found, "; ".join(found), answer)
 
-    def status(self, check: str, answer: HttpAnswer, *allowed: int, code: str | None = None) -> bool:
-        """The answer has one of these statuses, and this code.
+    def each(self, check: str, answer: HttpAnswer, shape: Shape) -> None:
+        """Every object of a list has this shape."""
+        for entry in answer.items:
+            self.shape(check, entry, shape, answer)
+
+    def status(
+        self,
+        check: str,
+        answer: HttpAnswer,
+        *allowed: int,
+        code: str | None = None,
+        shape: Shape | None = None,
+    ) -> bool:
+        """The answer has one of these statuses, this code, and then this shape.
 
         A code with another status than the document's departs once, in ``errors.codes``.
         """
@@ -142,7 +154,8 @@ class Exchanges:
         of_code = STATUS_OF.get(str(answer.code)) if 400 <= answer.status < 500 else None
         statuses = (answer.status, of_code)
         holds = any(status in allowed for status in statuses) and code in (None, answer.code)
-        return self.expect(check, holds, f"answered {answer.short}, not {words}", answer)
+        has_status = self.expect(check, holds, f"answered {answer.short}, not {words}", answer)
+        return has_status and (shape is None or self.shape(check, answer.data, shape, answer))
 
     def same(self, check: str, what: str, found: object, expected: object, answer: HttpAnswer) -> bool:
         return self.expect(check, found == expected, f"{what} is {found}, not {expected}", answer)
@@ -155,6 +168,27 @@ class Exchanges:
 
     def get(self, path: str, who: str | None = TEST, **options: Any) -> HttpAnswer:
         return self.call("GET", path, who, **options)
+
+    def read(
+        self, check: str, path: str, who: str | None = TEST, shape: Shape | None = None, **options: Any
+    ) -> HttpAnswer:
+        """A GET that is answered with 200 and this shape."""
+        answer = self.get(path, who, **options)
+        self.status(check, answer, 200, shape=shape)
+        return answer
+
+    def until(
+        self, look: Callable[[], T], seconds: int, pause: int, is_it: Callable[[T], object] = bool
+    ) -> T:
+        """What is seen, looked at every ``pause`` seconds until it is what is waited for; after ``seconds``,
+        what was seen last.
+        """
+        for _ in range(seconds // pause):
+            found = look()
+            if is_it(found):
+                break
+            self.clock.sleep(pause)
+        return found
 
     def call(
         self,
@@ -209,7 +243,7 @@ class Exchanges:
                 break
             if answer.code == "api_disabled":
                 break
-            self.clock.sleep(min(_seconds(answer.headers.get("retry-after"), 1.0), 61.0))
+            self.clock.sleep(min(_whole(answer.headers.get("retry-after")) or 1, 61))
             attempt += 1
         if answer.status == 0:
             raise Stopped(f"{method} {path} was not answered. Next: run the same command again")
@@ -313,8 +347,10 @@ class Exchanges:
 
     def until_reset(self, answer: HttpAnswer) -> float:
         """Seconds to the end of the window, by the clock of the deployment."""
-        reset = _whole(answer.headers.get("x-ratelimit-reset")) or 0
-        return reset - _date(answer, self.clock.now())
+        now = self.clock.now()
+        with suppress(KeyError, ValueError, TypeError):  # without a date it is ours
+            now = parsedate_to_datetime(answer.headers["date"]).timestamp()
+        return (_whole(answer.headers.get("x-ratelimit-reset")) or 0) - now
 
     def _check_error(self, answer: HttpAnswer, stored: bool) -> None:
         error, code = answer.error, answer.code
@@ -365,9 +401,6 @@ class Exchanges:
             self.expect(f"scopes.{scope.replace(':', '-')}", not answer.ok, words, answer)
 
     # --- what the deployment chose
-
-    def profile(self, name: str, value: object) -> None:
-        self.report.profile.setdefault(name, value)
 
     def reading(self, name: str, value: object) -> None:
         """Which of the readings of the document that are allowed the deployment has."""
@@ -421,15 +454,3 @@ class Exchanges:
 
 def _whole(text: str | None) -> int | None:
     return int(text) if text and text.isascii() and text.isdigit() else None
-
-
-def _seconds(text: str | None, otherwise: float) -> float:
-    number = _whole(text)
-    return float(number) if number else otherwise
-
-
-def _date(answer: HttpAnswer, otherwise: float) -> float:
-    try:
-        return parsedate_to_datetime(answer.headers["date"]).timestamp()
-    except (KeyError, ValueError, TypeError):
-        return otherwise

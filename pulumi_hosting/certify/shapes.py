@@ -1,6 +1,6 @@
 """The shapes of answers, from the section on resources and their fields.
 
-A shape maps a field to its type; ``a|b`` are names of which one is enough: the document's, and the one that
+A shape maps fields to their type; ``a|b`` are names of which one is enough: the document's, and the one that
 clients are prepared for. A list of one shape is a list of such objects. A type ends in ``?`` if ``null`` is
 allowed. ``(a b)`` lists the allowed values; words that clients are prepared for come after a slash.
 """
@@ -19,21 +19,14 @@ PAGE: Shape = {"data": "list", "next_cursor": "text?"}
 HEALTH: Shape = {"status": "(ok disabled)", "time": "time", "version": "str"}
 ME: Shape = {"key": {"id": "int"}, "scopes": "list", "livemode|mode|sandbox": "any"}
 ACCOUNT: Shape = {
-    "login": "str",
-    "email": "str",
-    "currency": "str",
-    "group": "any",
-    "loyalty_discount_percent": "any",
-    "email_verified": "bool",
-    "two_factor_enabled": "bool",
+    "login email currency": "str",
+    "group loyalty_discount_percent": "any",
+    "email_verified two_factor_enabled": "bool",
 }
 BALANCE: Shape = {
-    "balance": "money",
+    "balance upcoming_7d upcoming_30d auto_renew_total_monthly": "money",
     "currency": "str",
-    "upcoming_7d": "money",
-    "upcoming_30d": "money",
     "low_balance": "bool",
-    "auto_renew_total_monthly": "money",
 }
 TRANSACTION: Shape = {
     "amount": "money",
@@ -45,8 +38,7 @@ TRANSACTION: Shape = {
 }
 TOPUP_INFO: Shape = {
     "currency": "str",
-    "min": "money",
-    "max": "money",
+    "min max": "money",
     "first_topup_bonus_percent": "num",
     "first_topup_eligible": "bool",
     "gateways": "strs",
@@ -59,45 +51,32 @@ INVOICE: Shape = {
     "status": "(not_paid paid cancelled refunded / pending failed)",
     "amount": "money",
     "currency": "str",
-    "due_at": "time?",
-    "paid_at": "time?",
+    "due_at paid_at": "time?",
     "items": [{"server_id|domain_id": "any"}],
     "pdf_url": "str?",
 }
-PAID: Shape = {
-    "invoice_id": "int",
-    "status": "(paid)",
-    "amount": "money",
-    "currency": "str",
-    "balance_after": "money",
-}
+PAID: Shape = {"invoice_id": "int", "status": "(paid)", "amount balance_after": "money", "currency": "str"}
 PAYMENT_LINK: Shape = {"payment_url": "url"}
 TARIFF: Shape = {
     "id": "int",
     "name": "str",
     "location": {"code": "str"},
-    "price_monthly": "money",
-    "list_price_monthly": "money",
+    "price_monthly list_price_monthly": "money",
     "price_hourly": "money?",
-    "hourly_available": "bool",
-    "in_stock": "bool",
+    "hourly_available in_stock": "bool",
     "excluded_os": "strs",
 }
 ZONE: Shape = {
     "tld": "str",
-    "price_register|price_registration": "money",
-    "price_renew|price_renewal": "money",
+    "price_register|price_registration price_renew|price_renewal": "money",
     "price_transfer": "money?",
-    "min_years": "int",
-    "max_years": "int",
-    "privacy_supported": "bool",
-    "transfer_supported": "bool",
+    "min_years max_years": "int",
+    "privacy_supported transfer_supported": "bool",
 }
 QUOTE: Shape = {
-    "total": "money",
+    "total shortfall": "money",
     "currency": "str",
     "balance_sufficient": "bool",
-    "shortfall": "money",
     "discounts": "list",
 }
 REFUND_QUOTE: Shape = {
@@ -109,17 +88,14 @@ REFUND_QUOTE: Shape = {
     "breakdown": [{"days_left": "any"}],
     "referral_adjustment": "any",
 }
-SERVER_STATUS = "(active stopped suspended pending_cancel cancelled terminated)"
 SERVER: Shape = {
     "id": "int",
     "name": "str",
-    "status": SERVER_STATUS,
-    "ip|primary_ip": "str?",
-    "notes": "str?",
-    "tariff": "obj",
+    "status": "(active stopped suspended pending_cancel cancelled terminated)",
+    "ip|primary_ip notes": "str?",
+    "tariff resources": "obj",
     "ips|ip": "addresses",
-    "resources": "obj",
-    "flags": {"blocked": "bool", "expired": "bool", "is_test": "bool"},
+    "flags": {"blocked expired is_test": "bool"},
     "billing": {
         "cycle": "(monthly hourly)",
         "next_due_at": "time?",
@@ -128,55 +104,27 @@ SERVER: Shape = {
     },
 }
 SERVER_DETAIL: Shape = {**SERVER, "refund_quote": REFUND_QUOTE}
-SERVER_CREATED: Shape = {
-    "server": SERVER,
-    "root_password": "str",
-    "invoice_id": "int?",
-    "charged": "money",
-    "balance_after": "money",
-    "order_url": "str?",
-}
+SIMULATED_SERVER: Shape = {"server": SERVER, "root_password": "str", "charged balance_after": "money"}
+SERVER_CREATED: Shape = {**SIMULATED_SERVER, "invoice_id": "int?", "order_url": "str?"}
 ORDER: Shape = {
     "invoice_id": "int",
-    "status": "str",
-    "server_id": "int?",
-    "tariff_id": "int?",
+    "status currency": "str",
+    "server_id tariff_id": "int?",
     "amount": "money",
-    "currency": "str",
-    "created_at": "time?",
-    "updated_at": "time?",
-    "order_url": "str?",
-    "failure_reason": "str?",
+    "created_at updated_at": "time?",
+    "order_url failure_reason": "str?",
 }
 LIVE: Shape = {
     "power": "(running stopped unknown)",
     "cpu_percent": "num?",
-    "memory": "any",
-    "disk": "any",
+    "memory disk": "any",
     "uptime_seconds": "int?",
 }
 DELETED: Shape = {"status": "str", "balance_after": "money", "refund": "any"}
-RENEWED: Shape = {"charged": "money", "balance_after": "money", "next_due_at": "time"}
-ADDRESS: Shape = {
-    "id": "int",
-    "ip|address": "ip",
-    "primary": "bool",
-    "ptr": "str?",
-    "price_monthly": "money",
-}
-ADDRESS_QUOTE: Shape = {
-    "prorated_now": "money",
-    "price_monthly": "money",
-    "extra_ips": "int",
-    "max_extra_ips": "int",
-}
-ADDRESS_BOUGHT: Shape = {
-    "success": "bool",
-    "server_id": "int",
-    "charged": "money",
-    "currency": "str",
-    "days": "int",
-}
+RENEWED: Shape = {"charged balance_after": "money", "next_due_at": "time"}
+ADDRESS: Shape = {"id": "int", "ip|address": "ip", "primary": "bool", "ptr": "str?", "price_monthly": "money"}
+ADDRESS_QUOTE: Shape = {"prorated_now price_monthly": "money", "extra_ips max_extra_ips": "int"}
+ADDRESS_BOUGHT: Shape = {"success": "bool", "server_id days": "int", "charged": "money", "currency": "str"}
 POWER: Shape = {
     "server_id": "int",
     "action": "(start stop restart)",
@@ -184,24 +132,20 @@ POWER: Shape = {
     "message": "str?",
 }
 REINSTALL: Shape = {"server_id": "int", "status": "(reinstalling)", "os": "str", "root_password": "str?"}
-SSH_KEY: Shape = {"id": "int", "name": "str", "public_key": "str"}
+SSH_KEY: Shape = {"id": "int", "name public_key": "str"}
 DOMAIN: Shape = {
     "id": "int",
     "name": "str",
     "status": "(pending active expired transfer_pending cancelled)",
-    "blocked": "bool",
-    "locked": "bool",
+    "blocked locked privacy auto_renew": "bool",
     "expires_at": "time?",
     "price_renew": "money",
     "nameservers": "strs",
-    "privacy": "bool",
-    "auto_renew": "bool",
 }
 AVAILABILITY: Shape = {
     "available": "bool",
     "reason": "(taken premium reserved invalid unsupported_tld)?",
-    "price_register": "money?",
-    "price_renew": "money?",
+    "price_register price_renew": "money?",
     "currency": "str",
 }
 KEY: Shape = {
@@ -209,33 +153,23 @@ KEY: Shape = {
     "name": "str",
     "scopes": "strs",
     "mode": "(live test)",
-    "not_before": "time?",
-    "expires_at": "time?",
+    "not_before expires_at": "time?",
     "last_used_ip": "str?",
 }
 SUBSCRIPTION: Shape = {
     "id": "int",
     "url": "url",
     "events": "strs",
-    "description": "str?",
+    "description disabled_reason": "str?",
     "active": "bool",
-    "disabled_reason": "str?",
 }
-DELIVERY: Shape = {
-    "id": "int",
-    "event_type": "str",
-    "attempts": "int",
-    "last_status": "int?",
-    "last_error": "str?",
-}
+DELIVERY: Shape = {"id attempts": "int", "event_type": "str", "last_status": "int?", "last_error": "str?"}
 TEST_RESULT: Shape = {"ok": "bool", "status": "int?", "latency_ms": "num", "detail": "str?"}
 EVENT: Shape = {
-    "id": "str",
-    "type": "str",
+    "id type api_version": "str",
     "created_at": "time",
     "livemode": "bool",
     "account_id": "int",
-    "api_version": "str",
     "data": {"object": "obj"},
     "resource": "str?",
 }
@@ -269,13 +203,13 @@ def is_time(text: str) -> bool:
 def problems(value: object, shape: Shape, path: str = "") -> Iterator[str]:
     """What differs from the shape. More fields are allowed.
 
-    >>> list(problems({"amount": 1.5, "s": "no"}, {"amount": "money", "s": "(yes / no)", "id|ids": "int"}))
-    ['amount is 1.5, not money', 'id is missing']
+    >>> list(problems({"amount": 1.5, "s": "no"}, {"amount": "money", "s": "(yes / no)", "id|ids at": "int"}))
+    ['amount is 1.5, not money', 'id is missing', 'at is missing']
     """
     if not isinstance(value, dict):
         yield f"{path or 'the answer'} is {_short(value)}, not an object"
         return
-    for names, expected in shape.items():
+    for names, expected in [(names, type) for fields, type in shape.items() for names in fields.split()]:
         known = [name for name in names.split("|") if name in value]
         if not known:
             yield f"{path}{names.partition('|')[0]} is missing"

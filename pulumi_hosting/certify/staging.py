@@ -22,6 +22,15 @@ class StagingAccount:
     def get(self, path: str) -> HttpAnswer:
         return self.call("GET", path)
 
+    def read(self, check: str, path: str, shape: s.Shape | None = None) -> HttpAnswer:
+        return self.run.read(check, path, LIVE, shape, kept=True)
+
+    def until(
+        self, path: str, is_it: Callable[[HttpAnswer], object], pause: int = POLL_SECONDS
+    ) -> HttpAnswer:
+        """What a read shows when that is waited for; after ten minutes, what it shows then."""
+        return self.run.until(partial(self.get, path), 600, pause, is_it)
+
     @property
     def balance(self) -> Decimal:
         return Decimal(self.get("/balance").body["balance"])

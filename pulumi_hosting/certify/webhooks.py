@@ -1,15 +1,15 @@
 """Subscriptions and deliveries, with a receiver of our own."""
 
 import hmac
-import json
 import re
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
 from pulumi_hosting.certify import shapes as s
-from pulumi_hosting.certify.answers import HttpAnswer
+from pulumi_hosting.certify.answers import HttpAnswer, mapping
 from pulumi_hosting.certify.session import LIVE, Exchanges
 from pulumi_hosting.certify.settings import WebhookDelivery, WebhookReceiver
 
@@ -55,8 +55,7 @@ class Webhooks:
         wanted = [event for event in EVENTS if event != "ping"]
         body = {"url": receiver.url, "events": wanted, "description": f"certify {run.id}"}
         made = call("POST", "/webhooks", json_body=body)
-        run.status("webhooks.subscription", made, 200, 201)
-        run.shape("webhooks.subscription", made.data, s.SUBSCRIPTION, made)
+        run.status("webhooks.subscription", made, 200, 201, shape=s.SUBSCRIPTION)
         secret = str(made.body.get("secret"))
         run.expect("webhooks.secret", secret.startswith("whsec_"), "the secret does not start whsec_", made)
         same = sorted(made.body.get("events") or []) == sorted(wanted)
@@ -86,8 +85,7 @@ class Webhooks:
         """A test is delivered at once, and its answer says what the receiver said."""
         seen = len(self.receiver.deliveries())
         answer = self.call("POST", f"{self.path}/test")
-        self.run.status("webhooks.test", answer, 200)
-        self.run.shape("webhooks.test", answer.data, s.TEST_RESULT, answer)
+        self.run.status("webhooks.test", answer, 200, shape=s.TEST_RESULT)
         self.run.same("webhooks.test", "ok", answer.body.get("ok"), True, answer)
         self.run.same("webhooks.test", "status", answer.body.get("status"), 200, answer)
         if answer.replayed:
@@ -103,37 +101,33 @@ class Webhooks:
 
     def wait(self, event_type: str, subject: object = None) -> list[WebhookDelivery]:
         """The deliveries of this type, for this object if one is given, once there is one."""
-        for _ in range(_WAIT_SECONDS // 2):
-            found = [
+
+        def look() -> list[WebhookDelivery]:
+            return [
                 delivery
                 for delivery in self.receiver.deliveries()
-                if _type(delivery) == event_type
-                and (subject is None or _object(delivery).get("id") == subject)
+                if _type(delivery) == event_type and subject in (None, _object(delivery).get("id"))
             ]
-            if found:
-                return found
-            self.run.clock.sleep(2)
-        return found
+
+        return self.run.until(look, _WAIT_SECONDS, 2)
+
+    def _attempts(self, event_id: object) -> list[WebhookDelivery]:
+        return [one for one in self.receiver.deliveries() if _event(one).get("id") == event_id]
 
     def retried(self, event_type: str, shape: s.Shape) -> None:
         """The first attempt was answered with 500: the second follows after 60 s, with identical bytes."""
         run, receiver = self.run, self.receiver
         if run.resumed:
             receiver.answer = 200
-            run.skip_areas(_RESUMED, f"events.{_dashed(event_type)} webhooks.")
+            run.skip_areas(_RESUMED, f"{_check_of(event_type)} webhooks.")
             return
         first = self.wait(event_type)
         receiver.answer = 200
-        if not run.expect(f"events.{_dashed(event_type)}", first, f"no {event_type} arrived"):
+        if not run.expect(_check_of(event_type), first, f"no {event_type} arrived"):
             return
         self.envelope(first[0], shape)
         id = _event(first[0]).get("id")
-        attempts: list[WebhookDelivery] = []
-        for _ in range(_WAIT_SECONDS):
-            attempts = [one for one in receiver.deliveries() if _event(one).get("id") == id]
-            if len(attempts) > 1:
-                break
-            run.clock.sleep(1)
+        attempts = run.until(partial(self._attempts, id), _WAIT_SECONDS, 1, lambda seen: len(seen) > 1)
         if not run.expect("webhooks.retry", len(attempts) > 1, "a failed delivery is not retried in 120 s"):
             return
         self._check(attempts[1])
@@ -152,24 +146,20 @@ class Webhooks:
     def _log(self, event_id: str) -> None:
         run = self.run
         run.clock.sleep(1)
-        listed = run.get(f"{self.path}/deliveries?limit=100", LIVE)
-        run.status("webhooks.deliveries", listed, 200)
-        run.shape("webhooks.deliveries", listed.data, s.PAGE, listed)
-        for entry in listed.items:
-            run.shape("webhooks.deliveries", entry, s.DELIVERY, listed)
+        listed = run.read("webhooks.deliveries", f"{self.path}/deliveries?limit=100", LIVE, shape=s.PAGE)
+        run.each("webhooks.deliveries", listed, s.DELIVERY)
         own = [
-            entry for entry in listed.items if event_id in (entry.get("event_id"), _payload(entry).get("id"))
+            entry
+            for entry in listed.items
+            if event_id in (entry.get("event_id"), mapping(entry.get("payload")).get("id"))
         ]
         if own:
             run.same("webhooks.deliveries", "attempts", own[0].get("attempts"), 2, listed)
             status = own[0].get("status", "delivered" if own[0].get("delivered_at") else "pending")
             run.same("webhooks.deliveries", "status", status, "delivered", listed)
-        for name, value, field in (
-            ("event_type", "invoice.created", "event_type"),
-            ("status", "delivered", "status"),
-        ):
+        for name, value in (("event_type", "invoice.created"), ("status", "delivered")):
             found = run.get(f"{self.path}/deliveries?limit=100&{name}={value}", LIVE)
-            others = [entry for entry in found.items if entry.get(field, value) != value]
+            others = [entry for entry in found.items if entry.get(name, value) != value]
             run.expect("webhooks.delivery-filters", found.ok and not others, f"{name} does not filter", found)
             run.expect("webhooks.delivery-filters", found.items, f"{name} finds nothing", found)
         none = run.get(f"{self.path}/deliveries?limit=100&status=dead", LIVE)
@@ -179,18 +169,14 @@ class Webhooks:
             self._redelivered(own[0], event_id)
 
     def _redelivered(self, entry: dict[str, Any], event_id: str) -> None:
-        before = [one for one in self.receiver.deliveries() if _event(one).get("id") == event_id]
+        before = self._attempts(event_id)
         answer = self.run.call("POST", f"/webhooks/deliveries/{entry['id']}/redeliver", LIVE)
         if answer.is_(409):
             return
         self.run.status("webhooks.redeliver", answer, 200, 202)
         self.run.expect("webhooks.redeliver", answer.body.get("status"), "there is no status", answer)
-        found = before
-        for _ in range(_WAIT_SECONDS // 2):
-            found = [one for one in self.receiver.deliveries() if _event(one).get("id") == event_id]
-            if len(found) > len(before):
-                break
-            self.run.clock.sleep(2)
+        attempts = partial(self._attempts, event_id)
+        found = self.run.until(attempts, _WAIT_SECONDS, 2, lambda seen: len(seen) > len(before))
         if self.run.expect("webhooks.redeliver", len(found) > len(before), "it was not sent again", answer):
             self._same_bytes(before[0], found[-1])
             self._check(found[-1])
@@ -198,11 +184,11 @@ class Webhooks:
     def envelope(self, delivery: WebhookDelivery, shape: s.Shape) -> None:
         """The envelope, and the object in it."""
         self._check(delivery)
-        self.run.shape(f"events.{_dashed(_type(delivery))}", _object(delivery), shape, _of(delivery))
+        self.run.shape(_check_of(_type(delivery)), _object(delivery), shape, _of(delivery))
 
     def expect(self, event_type: str, shape: s.Shape, subject: object = None) -> None:
         """An event of this type arrives, for this object if one is given."""
-        check = f"events.{_dashed(event_type)}"
+        check = _check_of(event_type)
         if self.run.resumed:
             self.run.skip(_RESUMED, check)
             return
@@ -232,10 +218,10 @@ class Webhooks:
         if off.ok:
             run.same("webhooks.patch", "active in the list", shown, [False], listed)
             on = self.call("PATCH", self.path, json_body={"active": True})
-            run.status("webhooks.patch", on, 200) and run.shape("webhooks.patch", on.data, s.SUBSCRIPTION, on)
+            run.status("webhooks.patch", on, 200, shape=s.SUBSCRIPTION)
             run.same("webhooks.patch", "active", on.body.get("active"), True, on)
-        for method, path in (("GET", self.path), ("DELETE", self.path)):
-            run.needs_scope("webhooks:manage", method, path)
+        for method in ("GET", "DELETE"):
+            run.needs_scope("webhooks:manage", method, self.path)
         if self.call("DELETE", self.path).ok:
             run.removed(self.path)
 
@@ -288,17 +274,11 @@ def _refused(run: Exchanges, call: Callable[..., HttpAnswer], answer: HttpAnswer
 
 
 def _event(delivery: WebhookDelivery) -> dict[str, Any]:
-    try:
-        event = json.loads(delivery.body)
-    except ValueError:
-        return {}
-    return event if isinstance(event, dict) else {}
+    return _of(delivery).body
 
 
 def _object(delivery: WebhookDelivery) -> dict[str, Any]:
-    data = _event(delivery).get("data")
-    inner = data.get("object") if isinstance(data, dict) else None
-    return inner if isinstance(inner, dict) else {}
+    return mapping(mapping(_event(delivery).get("data")).get("object"))
 
 
 def _type(delivery: WebhookDelivery) -> str:
@@ -306,15 +286,10 @@ def _type(delivery: WebhookDelivery) -> str:
     return str(_event(delivery).get("type") or delivery.headers.get("x-webhook-event"))
 
 
-def _payload(entry: dict[str, Any]) -> dict[str, Any]:
-    payload = entry.get("payload")
-    return payload if isinstance(payload, dict) else {}
-
-
 def _of(delivery: WebhookDelivery) -> HttpAnswer:
     """A delivery in the place of an answer, for the report."""
     return HttpAnswer("a delivery", 0, delivery.headers, delivery.body)
 
 
-def _dashed(event_type: str) -> str:
-    return event_type.replace(".", "-")
+def _check_of(event_type: str) -> str:
+    return f"events.{event_type.replace('.', '-')}"

@@ -1,10 +1,9 @@
-"""The result of a run, for people, as JSON and as JUnit."""
+"""The result of a run, for people and as JSON."""
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
-from xml.etree import ElementTree
 
 OK, DEPARTURE, NOT_CHECKED = "ok", "departure", "not checked"
 
@@ -46,13 +45,9 @@ class Conformance:
         return [result for result in self.results if result.verdict == DEPARTURE]
 
     @property
-    def finished(self) -> bool:
-        return not self.unfinished
-
-    @property
     def exit_code(self) -> int:
         """0 without a departure, 7 with one, 1 when the run was not finished."""
-        return 7 if self.departures else 0 if self.finished else 1
+        return 7 if self.departures else 1 if self.unfinished else 0
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -81,22 +76,3 @@ class Conformance:
         departed = f"{number} {DEPARTURE}{'' if number == 1 else 's'}"
         counts = f"{self.counts.get(OK, 0)} ok, {departed}, {self.counts.get(NOT_CHECKED, 0)} not checked"
         return "\n".join([*lines, "", f"{counts}; {self.requests} requests, {self.charged} charged"]).strip()
-
-    def junit(self) -> str:
-        """One test case for each check; a departure is a failure."""
-        suite = ElementTree.Element("testsuite", name="pulumi-hosting certify")
-        suite.attrib |= {"tests": str(len(self.results)), "failures": str(len(self.departures))}
-        suite.attrib["skipped"] = str(self.counts.get(NOT_CHECKED, 0))
-        suite.attrib["errors"] = "0" if self.finished else "1"
-        for result in self.results:
-            area, _, name = result.check.partition(".")
-            case = ElementTree.SubElement(suite, "testcase", classname=f"certify.{area}", name=name)
-            if result.verdict == DEPARTURE:
-                failure = ElementTree.SubElement(case, "failure", message=result.detail)
-                failure.text = "\n".join((result.cost, *result.sentences, result.request, result.answer))
-            elif result.verdict == NOT_CHECKED:
-                ElementTree.SubElement(case, "skipped", message=result.detail)
-        if self.unfinished:
-            case = ElementTree.SubElement(suite, "testcase", classname="certify", name="the run")
-            ElementTree.SubElement(case, "error", message=self.unfinished)
-        return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)

@@ -9,7 +9,9 @@ import click
 
 from pulumi_hosting.certify import Conformance, RunSettings, run
 from pulumi_hosting.certify.receiver import HttpReceiver
-from pulumi_hosting.cli.output import SCHEMA_VERSION, cannot_listen, json_text
+from pulumi_hosting.certify.report import DEPARTURE, NOT_CHECKED
+from pulumi_hosting.cli.junit import Case, junit
+from pulumi_hosting.cli.output import SCHEMA_VERSION, cannot_listen, json_text, printable
 from pulumi_hosting.client.exceptions import ConfigurationError
 from pulumi_hosting.client.settings import API_KEY_FILE_VARIABLE, key_of_environment, settings
 from pulumi_hosting.reports.report import Unusable
@@ -74,10 +76,26 @@ def _key(path: Path | None, option: str) -> str | None:
     return key.reveal() if key else None
 
 
+def as_junit(report: Conformance) -> str:
+    """One test case for each check; a departure is a failure."""
+    kinds = {DEPARTURE: "failure", NOT_CHECKED: "skipped"}
+    cases = []
+    for result in report.results:
+        area, _, name = result.check.partition(".")
+        seen = (result.cost, *result.sentences, result.request, result.answer)
+        text = "\n".join(seen) if result.verdict == DEPARTURE else ""
+        kind = kinds.get(result.verdict, "")
+        cases.append(Case(f"certify.{area}", name, kind, result.detail, text))
+    if report.unfinished:
+        cases.append(Case("certify", "the run", "error", report.unfinished))
+    return junit("pulumi-hosting certify", cases)
+
+
 def _finish(report: Conformance, as_json: bool, save: Path | None, junit: Path | None) -> None:
     if save is not None:
         save.write_text(json_text(report.profile) + "\n", encoding="utf-8")
     if junit is not None:
-        junit.write_text(report.junit() + "\n", encoding="utf-8")
-    click.echo(json_text({"schema_version": SCHEMA_VERSION, **report.facts}) if as_json else report.text())
+        junit.write_text(as_junit(report), encoding="utf-8")
+    facts = json_text({"schema_version": SCHEMA_VERSION, **report.facts})
+    click.echo(facts.encode(errors="replace").decode() if as_json else printable(report.text()))
     sys.exit(report.exit_code)

@@ -142,6 +142,15 @@ def json_text(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, default=str)
 
 
+def printable(text: str) -> str:
+    """Foreign text for a terminal, which obeys what is not printable.
+
+    >>> printable("web\x1b[2J\n")
+    'web?[2J\n'
+    """
+    return "".join(char if char.isprintable() or char == "\n" else "?" for char in text)
+
+
 def key_values(config: Iterable[str]) -> dict[str, str]:
     """The values of ``--config KEY=VALUE``."""
     if any(not entry.partition("=")[0] or "=" not in entry for entry in config):

@@ -53,7 +53,7 @@ def run(
     except (engines.EngineError, NotStarted) as error:
         raise click.ClickException(str(error)) from None
     if junit_file is not None:
-        junit_file.write_text(formats.junit(outcome), encoding="utf-8")
+        junit_file.write_text(formats.as_junit(outcome), encoding="utf-8")
     if as_json:
         click.echo(json_text({"schema_version": SCHEMA_VERSION, **outcome.facts()}))
     elif as_markdown:

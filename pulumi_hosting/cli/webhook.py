@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from pulumi_hosting.api.secrets import Secret
-from pulumi_hosting.cli.output import cannot_listen
+from pulumi_hosting.cli.output import cannot_listen, printable
 from pulumi_hosting.client.exceptions import ConfigurationError
 from pulumi_hosting.client.redis_store import Redis, store_at
 from pulumi_hosting.client.settings import STORE_VARIABLE, checked_store
@@ -90,5 +90,4 @@ def _line(received: ReceivedEvent, as_json: bool) -> str:
         return json.dumps({"received_at": at, "event": received.payload}, ensure_ascii=False)
     event = received.event
     named = " ".join(str(event.object[key]) for key in ("id", "name", "url") if event.object.get(key))
-    line = f"{at}  {event.type}  {named}  ({event.id})"
-    return "".join(char if char.isprintable() else "?" for char in line)  # a terminal obeys what is not
+    return printable(f"{at}  {event.type}  {named}  ({event.id})".replace("\n", "?"))

@@ -54,7 +54,7 @@ def _departures(deployment: Deployment) -> Departures:
     made, found = report(deployment), dict[str, tuple[str, ...]]()
     for one in made.departures:
         found[one.check] = (*found.get(one.check, ()), *one.sentences)
-    if not made.finished and not found:
+    if made.unfinished and not found:
         raise RuntimeError("it did not finish and names nothing")
     return found
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from graphlib import TopologicalSorter
 from pathlib import Path
+from xml.etree import ElementTree
 
 import httpx
 import pytest
@@ -18,6 +19,8 @@ from pulumi_hosting.api.operations import SCOPES
 from pulumi_hosting.certify import CHECKS, Conformance, run
 from pulumi_hosting.certify.document import AFTER, SENTENCES
 from pulumi_hosting.certify.receiver import HttpReceiver
+from pulumi_hosting.certify.report import Finding
+from pulumi_hosting.cli.certify import as_junit
 from pulumi_hosting.cli.commands import main
 from pulumi_hosting.emulator.control.switches import ServiceBody, edit_service
 from pulumi_hosting.emulator.core import Core
@@ -278,13 +281,33 @@ def test_departures_are_named_with_what_they_cost() -> None:
     report = broken(change)
     assert report.exit_code == 7
     assert {"account.balance", "money.format"} <= found(report).keys()
-    text, junit = report.text(), report.junit()
+    text, junit = report.text(), as_junit(report)
     assert re.search("200 \\(request [0-9a-f-]+\\) .*1000.5", text)  # the deployment's log has it
     assert "departure account.balance: balance is 1000.5, not money" in text
     assert "costs users: amounts are rounded, or clients stop" in text
-    assert 'name="balance"><failure message="balance is 1000.5, not money"' in junit
+    (case,) = ElementTree.fromstring(junit).iterfind(".//testcase[@name='balance']/failure")  # noqa: S314  # ours
+    assert case.get("message") == "balance is 1000.5, not money"
     core = emulator()
     assert not any(core.ready_line[name] in text + junit for name in ("live_key", "test_key"))
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_what_a_deployment_writes_can_be_printed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, options: list[str]
+) -> None:
+    written = "é \ud800 \x9b2J \x00"
+    report = Conformance([Finding("meta.me", (), "nothing", "departure", f"name is {written}")])
+    monkeypatch.setattr("pulumi_hosting.cli.certify.run", lambda given: report)
+    monkeypatch.setenv("HOSTING_API_KEY", "vk_test_0123456789abcdef")
+    junit = tmp_path / "junit.xml"
+    arguments = ["certify", "--base-url", "http://127.0.0.1:1/v1", "--junit", str(junit), *options]
+    answer = CliRunner().invoke(main, arguments)
+    assert answer.exit_code == 7, answer.output
+    shown = json.loads(answer.stdout)["results"][0]["detail"] if options else answer.stdout.splitlines()[0]
+    assert "é ? " in shown
+    assert bool(options) or shown == "departure meta.me: name is é ? ?2J ?"
+    (failure,) = ElementTree.parse(junit).iterfind(".//failure")  # noqa: S314  # ours
+    assert failure.get("message") == "name is é  \x9b2J "
 
 
 def test_an_option_that_has_no_effect_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

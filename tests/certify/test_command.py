@@ -42,7 +42,7 @@ def test_report_files_and_profile(emulator_pool: EmulatorPool, tmp_path: Path) -
     assert done.returncode == 1, done.stderr  # not finished: out of requests
     assert report["counts"]["ok"] > 60
     assert "--max-requests" in report["unfinished"]
-    assert f'tests="{len(CHECKS)}" failures="0"' in junit.read_text()
+    assert f'tests="{len(CHECKS) + 1}" failures="0" errors="1"' in junit.read_text()  # and the run itself
     assert not any(key in text for text in (done.stdout, done.stderr, junit.read_text(), profile.read_text()))
     assert json.loads(profile.read_text())["dialect"] == "live"
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from pulumi_hosting.cli import main
-from pulumi_hosting.cli.rehearse_formats import junit, markdown
+from pulumi_hosting.cli.rehearse_formats import as_junit, markdown
 from pulumi_hosting.rehearsal import runner
 from pulumi_hosting.rehearsal.outcome import Loss, ProgramCost, RehearsalOutcome, StepOutcome
 
@@ -35,7 +35,7 @@ def test_markdown_says_the_conclusion_and_the_cost_first() -> None:
 
 
 def test_junit_has_a_case_for_each_step() -> None:
-    (suite,) = ElementTree.fromstring(junit(outcome(GOOD, BAD)))  # noqa: S314  # written just now
+    (suite,) = ElementTree.fromstring(as_junit(outcome(GOOD, BAD)))  # noqa: S314  # written just now
     assert (suite.get("tests"), suite.get("failures"), suite.get("time")) == ("2", "1", "0.750")
     assert {item.get("name"): item.get("value") for item in suite.iter("property")} == {
         **{"program": "shop", "engine": "offline", "dialect": "spec"},

@@ -38,9 +38,8 @@ def _simulated_domain(run: Exchanges) -> None:
     names = [entry.get("name") for entry in listed.items]
     run.expect("sandbox.nothing-charged", name not in names, "a simulated domain is listed", listed)
     if zone.get("transfer_supported"):
-        codeless = {"name": f"transfer-{name}"}
-        bad = run.call("POST", "/domains/transfers", TEST, json_body=codeless, step="sandbox bad transfer")
-        run.status("domains.transfer", bad, 400)
+        codeless, step = {"name": f"transfer-{name}"}, "sandbox bad transfer"
+        run.refused("domains.transfer", 400, "POST /domains/transfers", json_body=codeless, step=step)
         transfer = {"name": f"transfer-{name}", "auth_code": "certify-Code-1"}
         moved = run.call("POST", "/domains/transfers", TEST, json_body=transfer, step="sandbox transfer")
         if not moved.is_(402):

@@ -53,8 +53,7 @@ def _bounds(run: Exchanges, path: str) -> None:
     run.same("pages.limit", "the number without a limit", len(first.items), min(len(most.items), 50), first)
     run.shape("pages.shape", first.data, s.PAGE, first)
     for cursor in ("certify", "e30", "AAAA.BBBB"):
-        answer = run.get(f"{path}?cursor={cursor}", run.reader)
-        run.status("pages.cursor", answer, 400, code="invalid_cursor")
+        run.refused("pages.cursor", 400, f"GET {path}?cursor={cursor}", run.reader, code="invalid_cursor")
 
 
 def _walk(run: Exchanges, path: str, who: str) -> list[dict[str, Any]]:
@@ -90,11 +89,11 @@ def _walk(run: Exchanges, path: str, who: str) -> list[dict[str, Any]]:
 def _bound_cursor(run: Exchanges, path: str, cursor: str, who: str) -> None:
     middle = len(cursor) // 2
     changed = cursor[:middle] + ("A" if cursor[middle] != "A" else "B") + cursor[middle + 1 :]
-    answer = run.get(f"{path}?limit=1&cursor={changed}", who)
-    run.status("pages.cursor", answer, 400, code="invalid_cursor")
+    call, code = f"GET {path}?limit=1", "invalid_cursor"
+    run.refused("pages.cursor", 400, f"{call}&cursor={changed}", who, code=code)
     if PAGED[path]:
-        answer = run.get(f"{path}?limit=1&{PAGED[path]}&cursor={cursor}", who)
-        run.status("pages.cursor-filters", answer, 400, code="invalid_cursor")
+        filtered = f"{call}&{PAGED[path]}&cursor={cursor}"
+        run.refused("pages.cursor-filters", 400, filtered, who, code=code)
 
 
 def limits(run: Exchanges) -> None:

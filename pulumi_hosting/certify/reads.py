@@ -1,5 +1,6 @@
 """What can be read: description, account, money, invoices, catalog, objects; keys and scopes."""
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
@@ -40,7 +41,7 @@ def _description(run: Exchanges) -> None:
     run.same("meta.openapi", "info.version", document.get("info", {}).get("version"), "1.0.0", answer)
     paths = document.get("paths")
     described = {
-        f"{method.upper()} {_with_ids(path)}": operation
+        f"{method.upper()} {re.sub(r'{[^/]*', '1', path)}": operation
         for path, operations in (paths if isinstance(paths, dict) else {}).items()
         for method, operation in operations.items()
         if isinstance(operation, dict)
@@ -58,10 +59,6 @@ def _description(run: Exchanges) -> None:
             run.expect("meta.metadata", flag == expensive, f"x-expensive of {call} is {flag}")
         mode, wanted = operation.get("x-sandbox"), _mode(call)
         run.expect("meta.metadata", mode == wanted, f"x-sandbox of {call} is {mode}, not {wanted}")
-
-
-def _with_ids(path: str) -> str:
-    return "/".join("1" if part.startswith("{") else part for part in path.split("/"))
 
 
 def _mode(call: str) -> str:
@@ -95,11 +92,10 @@ def _callers(run: Exchanges) -> None:
         f"Bearer {key[:-3]}{'aaa' if key[-3:] != 'aaa' else 'bbb'}",
         f"Basic {key}",
     ):
-        answer = run.get("/me", None, headers={"Authorization": sent})
-        run.status("auth.required", answer, 401, code="invalid_token")
+        headers = {"Authorization": sent}
+        run.refused("auth.required", 401, "GET /me", None, code="invalid_token", headers=headers)
     for path in ("/invoices", "/servers", "/domains", "/orders", "/catalog/tariffs"):
-        answer = run.get(f"{path}/{ABSENT}", run.reader)
-        run.status("errors.not-found", answer, 404, code="not_found")
+        run.refused("errors.not-found", 404, f"GET {path}/{ABSENT}", run.reader, code="not_found")
     run.status("errors.not-found", run.get("/certify/no-such-path", run.reader), 404)
     run.status("errors.method", run.call("PUT", "/balance", run.reader, json_body={}), 405)
 
@@ -284,8 +280,8 @@ def _quotes(run: Exchanges, tariffs: list[dict[str, Any]]) -> None:
         "/catalog/quote?tariff_id=0&months=1",
     ):
         run.status("catalog.quote-bounds", run.get(bad, run.reader), 400)
-    absent = run.get(f"/catalog/quote?tariff_id={ABSENT}&months=1", run.reader)
-    run.status("catalog.quote-unknown", absent, 404, code="not_found")
+    absent = f"GET /catalog/quote?tariff_id={ABSENT}&months=1"
+    run.refused("catalog.quote-unknown", 404, absent, run.reader, code="not_found")
 
 
 # --- objects ------------------------------------------------------------------------------------------------
@@ -310,10 +306,8 @@ def objects(run: Exchanges) -> None:
     run.part("domains.availability", _availability, run)
     if TEST in run.keys:
         for call in WEBHOOKS:
-            method, _, path = call.partition(" ")
-            body: object = {} if method in ("POST", "PATCH") else None
-            answer = run.call(method, path, TEST, json_body=body)
-            run.status("sandbox.webhooks", answer, 403, code="sandbox_not_supported")
+            body: object = None if call.startswith("GET") else {}
+            run.refused("sandbox.webhooks", 403, call, code="sandbox_not_supported", json_body=body)
 
 
 def _availability(run: Exchanges) -> None:
@@ -382,18 +376,16 @@ def scopes(run: Exchanges) -> None:
     has = me.body.get("scopes") or []
     is_live = run.keys[NARROW].startswith("vk_live_")
     for call, scope in SCOPED.items():
-        method, _, path = call.partition(" ")
         if call in WEBHOOKS and not is_live:
             continue
         if scope in has:
             if call in ("GET /account", "GET /balance", "GET /servers", "GET /domains", "GET /keys"):
-                run.status("scopes.any-key", run.get(path, NARROW), 200)
+                run.read("scopes.any-key", call.removeprefix("GET "), NARROW)
             continue
-        check = f"scopes.{scope.replace(':', '-')}"
-        body: object = {} if method in ("POST", "PUT", "PATCH") else None
-        path = path.replace("/1", f"/{ABSENT}")
-        answer = run.call(method, path, NARROW, json_body=body, step=f"scope {call}")
-        run.status(check, answer, 403, code="insufficient_scope")
+        check, code = f"scopes.{scope.replace(':', '-')}", "insufficient_scope"
+        options: dict[str, Any] = {} if call.startswith(("GET", "DELETE")) else {"json_body": {}}
+        absent, step = call.replace("/1", f"/{ABSENT}"), f"scope {call}"
+        answer = run.refused(check, 403, absent, NARROW, code=code, step=step, **options)
         required = answer.details.get("required")
         words = f"details.required is {required}, not {[scope]}"
         run.expect("scopes.required", required == [scope], words, answer)

@@ -13,24 +13,22 @@ from pulumi_hosting.certify.session import TEST, Exchanges
 def refusals(run: Exchanges) -> None:
     """Bodies, content types, sizes and Idempotency-Keys that are refused, with a test key."""
     need_test_key(run)
-    form = {"Content-Type": "text/plain"}
+    text = {"content": b'{"a": 1}', "headers": {"Content-Type": "text/plain"}}
+    check, code = "http.content-type", "unsupported_media_type"
     for path in ("/servers", "/ssh-keys", "/balance/topup"):
-        answer = run.call("POST", path, TEST, content=b'{"a": 1}', headers=form, step=f"text {path}")
-        run.status("http.content-type", answer, 415, code="unsupported_media_type")
+        run.refused(check, 415, f"POST {path}", code=code, step=f"text {path}", **text)
     large = json.dumps({"name": "a" * 66_000, "public_key": PUBLIC_KEY}).encode()
     form = {"Content-Type": "application/json"}
-    answer = run.call("POST", "/ssh-keys", TEST, content=large, headers=form)
-    run.status("http.size", answer, 413, code="payload_too_large")
+    call, code = "POST /ssh-keys", "payload_too_large"
+    run.refused("http.size", 413, call, code=code, content=large, headers=form)
     answer = run.call("POST", "/ssh-keys", TEST, content=large[:63_000], headers=form)
     run.expect("http.size", answer.status != 413, "63 KB are refused", answer)
-    answer = run.call("POST", "/ssh-keys", TEST, content=b"{not json", headers=form)
-    run.status("errors.bad-json", answer, 400)
+    run.refused("errors.bad-json", 400, call, content=b"{not json", headers=form)
+    code = "idempotency_key_required"
     for call in KEYED:
-        method, _, path = call.partition(" ")
-        path = path.replace("/1", f"/{ABSENT}")
-        body: object = {} if method == "POST" else None
-        answer = run.call(method, path, TEST, json_body=body)
-        run.status("idempotency.required", answer, 400, code="idempotency_key_required")
+        body: object = {} if call.startswith("POST") else None
+        absent = call.replace("/1", f"/{ABSENT}")
+        run.refused("idempotency.required", 400, absent, code=code, json_body=body)
     run.part("idempotency.length", _key_lengths, run)
     run.part("errors.fields", _fields, run)
     run.part("servers.order-refusals servers.no-capacity", _orders, run)
@@ -52,8 +50,7 @@ def _key_lengths(run: Exchanges) -> None:
 
 def _fields(run: Exchanges) -> None:
     body = {"public_key": PUBLIC_KEY}
-    answer = run.call("POST", "/ssh-keys", TEST, json_body=body)
-    run.status("errors.fields", answer, 400, code="validation_error")
+    answer = run.refused("errors.fields", 400, "POST /ssh-keys", code="validation_error", json_body=body)
     fields = answer.details.get("fields")
     run.expect("errors.fields", fields, "details.fields is missing", answer)
 
@@ -67,6 +64,7 @@ def _orders(run: Exchanges) -> None:
         ("months", {"months": 2}, "invalid_period"),
         ("both", {"hours": 1}, None),
         ("tariff", {"tariff_id": "certify"}, "validation_error"),
+        ("keys", {"ssh_key_ids": "certify"}, None),
     ]
     tariffs = run.get("/catalog/tariffs").items
     for entry in tariffs:
@@ -86,9 +84,8 @@ def _orders(run: Exchanges) -> None:
             if run.call("DELETE", f"/servers/{id}", TEST, step="sandbox hours deletion").ok:
                 run.removed(f"/servers/{id}")
     for name, change, code in refused:
-        order = _given({**good, **change})
-        answer = run.call("POST", "/servers", TEST, json_body=order, step=f"bad order {name}")
-        run.status("servers.order-refusals", answer, 400, code=code)
+        order, step = _given({**good, **change}), f"bad order {name}"
+        run.refused("servers.order-refusals", 400, "POST /servers", code=code, json_body=order, step=step)
     for entry in run.sold_out[:1]:
         body = {**good, "tariff_id": entry["id"]}
         answer = run.call("POST", "/servers", TEST, json_body=body, step="no stock")
@@ -98,9 +95,6 @@ def _orders(run: Exchanges) -> None:
             f"answered {answer.short}, not 409 no_capacity",
             answer,
         )
-    keys = {"ssh_key_ids": "certify"}
-    answer = run.call("POST", "/servers", TEST, json_body={**good, **keys}, step="bad order keys")
-    run.status("servers.order-refusals", answer, 400)
 
 
 def _given(body: dict[str, Any]) -> dict[str, Any]:

@@ -98,11 +98,10 @@ def _replays(run: Exchanges, body: dict[str, Any], first: HttpAnswer) -> None:
     run.expect("idempotency.blanked", not shown, "the replay shows root_password", again)
     given = first.body.get("root_password")
     run.expect("servers.created", given, "root_password is empty", first)
-    other = run.call("POST", "/servers", TEST, json_body={**body, "months": 3}, step="sandbox order")
-    run.status("idempotency.conflict", other, 409, code="idempotency_conflict")
-    topup = {"amount": "50.00", "gateway": "certify"}
-    elsewhere = run.call("POST", "/balance/topup", TEST, json_body=topup, step="sandbox order")
-    run.status("idempotency.conflict", elsewhere, 409, code="idempotency_conflict")
+    check, code, step = "idempotency.conflict", "idempotency_conflict", "sandbox order"
+    longer, topup = {**body, "months": 3}, {"amount": "50.00", "gateway": "certify"}
+    run.refused(check, 409, "POST /servers", code=code, json_body=longer, step=step)
+    run.refused(check, 409, "POST /balance/topup", code=code, json_body=topup, step=step)
     spaced = json.dumps(body, indent=1).encode()
     form = {"Content-Type": "application/json"}
     answer = run.call(
@@ -118,8 +117,7 @@ def _visible(run: Exchanges, id: int, body: dict[str, Any]) -> None:
     if LIVE in run.keys:
         other = run.get("/servers?limit=100", LIVE)
         run.expect("sandbox.visible", id not in _ids(other), "a live key sees the sandbox server", other)
-        read = run.get(f"/servers/{id}", LIVE)
-        run.status("sandbox.visible", read, 404, code="not_found")
+        run.refused("sandbox.visible", 404, f"GET /servers/{id}", LIVE, code="not_found")
     server = run.get(f"/servers/{id}")
     detail(run, server, id, body)
     found = run.get("/servers?limit=100&status=active")
@@ -168,9 +166,9 @@ def _actions(run: Exchanges, id: int, image: str) -> None:
         answer = run.call("POST", f"{path}/actions/power", TEST, json_body={"action": action})
         run.status("servers.power", answer, 202, shape=s.POWER)
         run.same("servers.power", "action", answer.body.get("action"), action, answer)
-    for bad in ("certify", "START"):
-        answer = run.call("POST", f"{path}/actions/power", TEST, json_body={"action": bad})
-        run.status("servers.power-unknown", answer, 400, code="invalid_action")
+    for bad in ({"action": "certify"}, {"action": "START"}):
+        call = f"POST {path}/actions/power"
+        run.refused("servers.power-unknown", 400, call, code="invalid_action", json_body=bad)
     own = run.call(
         "POST", f"{path}/actions/reinstall", TEST, json_body={"os": image, "password": "Certify-2026x"}
     )
@@ -180,8 +178,8 @@ def _actions(run: Exchanges, id: int, image: str) -> None:
         run.status("servers.reinstall", made, 202, shape=s.REINSTALL)
         run.same("servers.reinstall", "os", made.body.get("os"), image, made)
         run.expect("servers.reinstall", made.body.get("root_password"), "root_password is empty", made)
-    answer = run.call("POST", f"{path}/actions/reinstall", TEST, json_body={"os": "certify"})
-    run.status("servers.os-not-allowed", answer, 400, code="os_not_allowed")
+    call, body = f"POST {path}/actions/reinstall", {"os": "certify"}
+    run.refused("servers.os-not-allowed", 400, call, code="os_not_allowed", json_body=body)
     _password_resets(run, path)
 
 
@@ -196,8 +194,8 @@ def _password_resets(run: Exchanges, path: str) -> None:
         run.expect("servers.reset-password", answer.body.get("password"), "there is no password", answer)
         seen.add(answer.body.get("password"))
     run.expect("servers.reset-password", len(seen) == 5, "two resets gave the same password", answer)
-    answer = run.call("POST", f"{path}/actions/reset-password", TEST, wait=False)
-    run.status("servers.reset-limit", answer, 429, code="rate_limited")
+    call = f"POST {path}/actions/reset-password"
+    run.refused("servers.reset-limit", 429, call, code="rate_limited", wait=False)
 
 
 def _addresses(run: Exchanges, id: int) -> None:
@@ -217,10 +215,9 @@ def _addresses(run: Exchanges, id: int) -> None:
     run.same("addresses.shape", "the number of primary addresses", len(primary), 1, listed)
     if primary:
         ptr(run, f"{path}/{primary[0]['id']}", TEST)
-        answer = run.call("DELETE", f"{path}/{primary[0]['id']}", TEST)
-        run.status("addresses.primary-stays", answer, 409, code="conflict")
-    answer = run.call("PUT", f"{path}/{ABSENT}/ptr", TEST, json_body={"domain": "host.example.org"})
-    run.status("errors.not-found", answer, 404, code="not_found")
+        run.refused("addresses.primary-stays", 409, f"DELETE {path}/{primary[0]['id']}", code="conflict")
+    call, body = f"PUT {path}/{ABSENT}/ptr", {"domain": "host.example.org"}
+    run.refused("errors.not-found", 404, call, code="not_found", json_body=body)
 
 
 def bought_address(run: Exchanges, answer: HttpAnswer, quoted: HttpAnswer) -> None:
@@ -237,8 +234,7 @@ def ptr(run: Exchanges, path: str, who: str) -> None:
     run.status("addresses.ptr", answer, 200)
     run.same("addresses.ptr", "ptr", answer.body.get("ptr"), name, answer)
     for bad in ({"ptr": name}, {"domain": "nodots"}, {"domain": "under score.example.org"}):
-        answer = run.call("PUT", f"{path}/ptr", who, json_body=bad, kept=kept)
-        run.status("addresses.ptr-refusals", answer, 400)
+        run.refused("addresses.ptr-refusals", 400, f"PUT {path}/ptr", who, json_body=bad, kept=kept)
     for empty in ("", None):
         answer = run.call("PUT", f"{path}/ptr", who, json_body={"domain": empty}, kept=kept)
         run.status("addresses.ptr", answer, 200)
@@ -276,8 +272,7 @@ def _renewal(run: Exchanges, id: int) -> None:
 
 def _delete(run: Exchanges, id: int) -> None:
     path = f"/servers/{id}"
-    unkeyed = run.call("DELETE", path, TEST)
-    run.status("idempotency.required", unkeyed, 400, code="idempotency_key_required")
+    run.refused("idempotency.required", 400, f"DELETE {path}", code="idempotency_key_required")
     answer = run.call("DELETE", path, TEST, step="sandbox deletion")
     deleted(run, answer)
     again = run.call("DELETE", path, TEST, step="sandbox deletion", stored=True)
@@ -332,19 +327,20 @@ def simulated_writes(run: Exchanges) -> None:
         body = {"amount": bare, "gateway": gateway}
         number = run.call("POST", "/balance/topup", TEST, json_body=body, step=f"sandbox topup {bare}")
         run.status("money.numbers", number, topup.status)
-    for name, bad in (
-        ("three digits", {"amount": f"{amount}1", "gateway": gateway}),
-        ("three digits of a number", {"amount": float(amount) + 0.125, "gateway": gateway}),
+    good, numbers, refusals = (
+        {"amount": amount, "gateway": gateway},
+        "money.numbers",
+        "account.topup-refusals",
+    )
+    for name, check, bad, code in (
+        ("three digits", numbers, {**good, "amount": f"{amount}1"}, None),
+        ("three digits of a number", numbers, {**good, "amount": float(amount) + 0.125}, None),
+        ("bad return_url", refusals, {**good, "return_url": "https://example.org"}, "validation_error"),
+        ("bad gateway", refusals, {**good, "gateway": "certify"}, "validation_error"),
+        ("bad none", refusals, {"amount": amount}, "validation_error"),
     ):
-        answer = run.call("POST", "/balance/topup", TEST, json_body=bad, step=f"sandbox topup {name}")
-        run.status("money.numbers", answer, 400)
-    for name, bad in (
-        ("return_url", {"amount": amount, "gateway": gateway, "return_url": "https://example.org"}),
-        ("gateway", {"amount": amount, "gateway": "certify"}),
-        ("none", {"amount": amount}),
-    ):
-        answer = run.call("POST", "/balance/topup", TEST, json_body=bad, step=f"sandbox topup bad {name}")
-        run.status("account.topup-refusals", answer, 400, code="validation_error")
+        step = f"sandbox topup {name}"
+        run.refused(check, 400, "POST /balance/topup", code=code, json_body=bad, step=step)
     key = {"name": f"certify-{run.id}", "public_key": f"{PUBLIC_KEY} certify"}
     made = run.call("POST", "/ssh-keys", TEST, json_body=key)
     if not made.is_(409):
@@ -366,11 +362,9 @@ def simulated_writes(run: Exchanges) -> None:
 
 def bad_links(run: Exchanges, path: str, who: str) -> None:
     """No body is needed for a payment link; unknown fields and gateways are refused."""
-    answer = run.call("POST", path, who)
-    run.status("invoices.payment-link", answer, 200)
+    run.status("invoices.payment-link", run.call("POST", path, who), 200)
     for bad in ({"certify": 1}, {"gateway": "certify"}):
-        answer = run.call("POST", path, who, json_body=bad)
-        run.status("invoices.payment-link", answer, 400)
+        run.refused("invoices.payment-link", 400, f"POST {path}", who, json_body=bad)
 
 
 def _payments(run: Exchanges, unpaid: list[dict[str, Any]], available: Decimal) -> None:

@@ -177,6 +177,21 @@ class Exchanges:
         self.status(check, answer, 200, shape=shape)
         return answer
 
+    def refused(
+        self,
+        check: str,
+        status: int,
+        call: str,
+        who: str | None = TEST,
+        code: str | None = None,
+        **options: Any,
+    ) -> HttpAnswer:
+        """A call, such as ``POST /servers``, that is answered with this status and code."""
+        method, _, path = call.partition(" ")
+        answer = self.call(method, path, who, **options)
+        self.status(check, answer, status, code=code)
+        return answer
+
     def until(
         self, look: Callable[[], T], seconds: int, pause: int, is_it: Callable[[T], object] = bool
     ) -> T:

@@ -3,20 +3,9 @@
 from decimal import Decimal
 from typing import Any
 
+from pulumi_hosting.certify import sandbox
 from pulumi_hosting.certify import shapes as s
 from pulumi_hosting.certify.reads import moment, read_invoice
-from pulumi_hosting.certify.sandbox import (
-    PUBLIC_KEY,
-    bad_links,
-    bought_address,
-    choose,
-    deleted,
-    detail,
-    gone,
-    ptr,
-    topup_body,
-    twice,
-)
 from pulumi_hosting.certify.session import LIVE, Exchanges, Skip
 from pulumi_hosting.certify.staging import StagingAccount, need_live_key
 from pulumi_hosting.certify.webhooks import Webhooks
@@ -24,7 +13,7 @@ from pulumi_hosting.certify.webhooks import Webhooks
 
 def orders_and_money(run: Exchanges) -> None:
     account = need_live_key(run)
-    tariff, image = choose(run)
+    tariff, image = sandbox.choose(run)
     hooks = run.hooks = Webhooks.subscribe(run, account.call)
     key = _ssh_key(account)
     try:
@@ -35,7 +24,7 @@ def orders_and_money(run: Exchanges) -> None:
         id, body = ordered
         try:
             server = account.get(f"/servers/{id}")
-            run.part("servers.", detail, run, server, id, body, LIVE)
+            run.part("servers.", sandbox.detail, run, server, id, body, LIVE)
             run.part("servers. addresses.", _changes, account, id)
             run.part("servers.renew money.renewal", _renewal, account, id)
             run.part("addresses.", _address, account, id)
@@ -51,7 +40,7 @@ def orders_and_money(run: Exchanges) -> None:
 
 def _ssh_key(account: StagingAccount) -> int | None:
     run = account.run
-    body = {"name": f"certify-{run.id}", "public_key": f"{PUBLIC_KEY} certify"}
+    body = {"name": f"certify-{run.id}", "public_key": f"{sandbox.PUBLIC_KEY} certify"}
     made = account.call("POST", "/ssh-keys", json_body=body)
     if made.is_(409, "conflict"):  # ours, if its creation was not answered before a kill
         own = [entry["id"] for entry in account.get("/ssh-keys").items if entry.get("name") == body["name"]]
@@ -62,7 +51,7 @@ def _ssh_key(account: StagingAccount) -> int | None:
     if not isinstance(id := made.body.get("id"), int):
         return None
     run.made(f"SSH key {id}", "DELETE", f"/ssh-keys/{id}", LIVE)
-    is_whole = str(made.body.get("public_key")).startswith(PUBLIC_KEY)
+    is_whole = str(made.body.get("public_key")).startswith(sandbox.PUBLIC_KEY)
     run.expect("ssh-keys.create", is_whole, "public_key is not the one that was sent", made)
     listed = account.get("/ssh-keys")
     known = [entry.get("id") for entry in listed.items]
@@ -85,7 +74,7 @@ def _remove_key(account: StagingAccount, id: int) -> None:
 def _topup(account: StagingAccount, hooks: Webhooks | None) -> None:
     """A top-up is an unpaid invoice; the balance stays."""
     run, before = account.run, account.balance
-    body = topup_body(run, LIVE, kept=True)
+    body = sandbox.topup_body(run, LIVE, kept=True)
     amount, gateway = body["amount"], body["gateway"]
     if hooks is not None:
         hooks.receiver.answer = 500  # the first delivery fails, so that a retry can be seen
@@ -105,7 +94,7 @@ def _topup(account: StagingAccount, hooks: Webhooks | None) -> None:
     run.same("account.topup-invoice", "the balance after a top-up", account.balance, before, made)
     link = account.call("POST", f"/invoices/{id}/payment-link", json_body={"gateway": gateway})
     run.status("invoices.payment-link", link, 200, shape=s.PAYMENT_LINK)
-    bad_links(run, f"/invoices/{id}/payment-link", LIVE)
+    sandbox.bad_links(run, f"/invoices/{id}/payment-link", LIVE)
     for who, expected in (("status", "not_paid"), ("type", "topup")):
         found = account.get(f"/invoices?limit=100&{who}={expected}")
         others = [entry for entry in found.items if entry.get(who) != expected]
@@ -207,7 +196,7 @@ def _changes(account: StagingAccount, id: int) -> None:
         run.same("servers.power-status", f"the status after {action}", read.body.get("status"), status, read)
     for entry in account.get(f"{path}/ips").items:
         if entry.get("primary"):
-            ptr(run, f"{path}/ips/{entry['id']}", LIVE)
+            sandbox.ptr(run, f"{path}/ips/{entry['id']}", LIVE)
             name = f"{run.id}.certify.example.org"
             account.call("PUT", f"{path}/ips/{entry['id']}/ptr", json_body={"domain": name})
             listed = account.get(f"{path}/ips")
@@ -254,7 +243,7 @@ def _address(account: StagingAccount, id: int) -> None:
     recurring = Decimal(account.get(path).body["billing"]["recurring_amount"])
     before = account.balance
     answer = account.call("POST", f"{path}/ips", step="address")
-    bought_address(run, answer, quoted)
+    sandbox.bought_address(run, answer, quoted)
     if not answer.ok:
         return
     amount = account.charged("an address", before, answer, account.balance)
@@ -297,7 +286,7 @@ def _delete(account: StagingAccount, id: int) -> None:
     quoted = account.get(f"{path}/refund-quote")
     before = account.balance
     answer = account.call("DELETE", path, step="deletion")
-    refund = deleted(run, answer)
+    refund = sandbox.deleted(run, answer)
     if not answer.ok:
         return
     run.removed(path)
@@ -312,10 +301,10 @@ def _delete(account: StagingAccount, id: int) -> None:
     again = account.call("DELETE", path, step="deletion", stored=True)
     run.same("idempotency.replay", "a repeated deletion", again.data, answer.data, again)
     run.same("idempotency.no-second-charge", "the balance after a repetition", account.balance, after, again)
-    gone(run, path, LIVE)
+    sandbox.gone(run, path, LIVE)
     second = account.call("DELETE", path, step="second deletion")
     if not second.is_(404):
-        twice(run, second)
+        sandbox.twice(run, second)
 
 
 def events(run: Exchanges) -> None:

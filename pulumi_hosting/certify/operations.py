@@ -5,20 +5,20 @@ import re
 _SCOPES = """
 account:read    GET    /account
 balance:read    GET    /balance /transactions /balance/topup-info
-balance:topup   POST   /balance/topup
+balance:topup   POST   /balance/topup*
 invoices:read   GET    /invoices /invoices/1 /invoices/1/pdf
-invoices:pay    POST   /invoices/1/pay /invoices/1/payment-link
+invoices:pay    POST   /invoices/1/pay* /invoices/1/payment-link
 servers:read    GET    /servers /servers/1 /servers/1/status /servers/1/refund-quote /servers/1/ips
 servers:read    GET    /servers/1/ips/quote /orders /orders/1 /ssh-keys
-servers:order   POST   /servers /servers/1/renew /servers/1/ips
+servers:order   POST   /servers* /servers/1/renew* /servers/1/ips*
 servers:order   DELETE /servers/1/ips/1
 servers:manage  PATCH  /servers/1
 servers:manage  POST   /servers/1/actions/power /servers/1/actions/reinstall /servers/1/actions/reset-password
 servers:manage  PUT    /servers/1/ips/1/ptr
 servers:manage  POST   /ssh-keys
-servers:delete  DELETE /servers/1
+servers:delete  DELETE /servers/1*
 domains:read    GET    /domains/availability /domains /domains/1
-domains:order   POST   /domains /domains/1/renew /domains/transfers
+domains:order   POST   /domains* /domains/1/renew* /domains/transfers*
 domains:manage  PUT    /domains/1/nameservers
 domains:manage  PATCH  /domains/1
 keys:read       GET    /keys
@@ -26,27 +26,17 @@ webhooks:manage GET    /webhooks/events /webhooks /webhooks/1/deliveries
 webhooks:manage POST   /webhooks /webhooks/1/rotate-secret /webhooks/1/test /webhooks/deliveries/1/redeliver
 webhooks:manage PATCH  /webhooks/1
 """
-SCOPED: dict[str, str] = {
-    f"{method} {path}": scope
+_ROWS = [
+    (f"{method} {path}", scope)
     for scope, method, *paths in map(str.split, _SCOPES.strip().splitlines())
     for path in paths
-}
+]
+SCOPED = {call.rstrip("*"): scope for call, scope in _ROWS}
 """Method and path, with 1 as every id -> the scope that it needs."""
+KEYED = [call.rstrip("*") for call, _ in _ROWS if call.endswith("*")]
+"""Those that take an Idempotency-Key; a star marks them."""
 WEBHOOKS = [call for call, scope in SCOPED.items() if scope == "webhooks:manage"]
 """With live keys only."""
-
-KEYED = (
-    "POST /balance/topup",
-    "POST /invoices/1/pay",
-    "POST /servers",
-    "DELETE /servers/1",
-    "POST /servers/1/renew",
-    "POST /servers/1/ips",
-    "POST /domains",
-    "POST /domains/1/renew",
-    "POST /domains/transfers",
-)
-
 PAGED = {
     "/servers": "status=active",
     "/invoices": "status=paid",

@@ -13,23 +13,14 @@ from pulumi_hosting.certify.answers import HttpAnswer, mapping
 from pulumi_hosting.certify.session import LIVE, Exchanges
 from pulumi_hosting.certify.settings import WebhookDelivery, WebhookReceiver
 
-EVENTS = [
-    "server.created",
-    "server.suspended",
-    "server.unsuspended",
-    "server.terminated",
-    "server.reinstalled",
-    "invoice.created",
-    "invoice.paid",
-    "invoice.overdue",
-    "balance.low",
-    "domain.registered",
-    "domain.expiring",
-    "domain.renewed",
-    "key.created",
-    "key.revoked",
-    "ping",
-]
+_EVENTS = {
+    "server": "created suspended unsuspended terminated reinstalled",
+    "invoice": "created paid overdue",
+    "balance": "low",
+    "domain": "registered expiring renewed",
+    "key": "created revoked",
+}
+EVENTS = [*(f"{kind}.{event}" for kind, events in _EVENTS.items() for event in events.split()), "ping"]
 _WAIT_SECONDS = 120
 _RESUMED = "the run was resumed, so deliveries of its first part are missing"
 _TOLERANCE = 300

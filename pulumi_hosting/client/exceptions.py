@@ -116,17 +116,11 @@ def _fields(raw: object) -> dict[str, str]:
     """``details.fields`` as published (an object) or as a list of ``{field, message}``; anything else is
     ignored.
     """
-    if isinstance(raw, Mapping):
-        return {clean_text(str(name), 100): clean_text(str(reason), 200) for name, reason in raw.items()}
     if isinstance(raw, list):
         rows = [row for row in raw if isinstance(row, Mapping) and "field" in row]
-        return {
-            clean_text(str(row["field"]), 100): clean_text(
-                str(row.get("message", row.get("code", "invalid"))), 200
-            )
-            for row in rows
-        }
-    return {}
+        raw = {str(row["field"]): row.get("message", row.get("code", "invalid")) for row in rows}
+    found = raw if isinstance(raw, Mapping) else {}
+    return {clean_text(str(name), 100): clean_text(str(reason), 200) for name, reason in found.items()}
 
 
 def _money(raw: object) -> Decimal | None:

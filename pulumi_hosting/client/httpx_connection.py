@@ -9,7 +9,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any
 from urllib.request import getproxies, proxy_bypass
@@ -18,7 +18,6 @@ import httpcore
 import httpx
 from httpx import AsyncClient as AsyncClient
 from httpx import Client as Client
-from httpx import Request as Request
 
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import clean_text
@@ -41,6 +40,8 @@ _LATE = {
     "ReadTimeout": "no whole answer from",
 }
 """What did not come in time, by the class of the failure."""
+_NO_CONNECTION = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_UNSENT = (*_NO_CONNECTION, httpx.ProxyError, httpx.UnsupportedProtocol)
 # Shorter than the five seconds after which common servers close an idle connection: a mutation without a key
 # must not be lost in that gap.
 KEEPALIVE_SECONDS = 2.0
@@ -53,23 +54,25 @@ request, which takes as long as the request itself.
 """
 
 
-def facts_of(
+def made(
     connection: Connection | AsyncConnection, request: HttpRequest, request_id: str, agent: str, wait: float
-) -> dict[str, Any]:
-    """The request for httpx, without its body. Its headers are those of the caller's client, and ours, which
-    take precedence: the key is in them. Each wait takes at most ``wait`` seconds.
+) -> httpx.Request:
+    """The request for httpx. Not made by the caller's client, which would add its cookies and parameters: its
+    headers are those of that client, and ours, which take precedence: the key is in them. Each wait takes at
+    most ``wait`` seconds.
     """
     theirs = connection.headers.multi_items() if isinstance(connection, Client | AsyncClient) else ()
     headers = httpx.Headers([(name, value) for name, value in theirs if name.lower() not in OUR_HEADERS])
     identity = {"User-Agent": agent, "Accept-Encoding": "gzip"}
     headers.update({**request.headers, "X-Request-ID": request_id, **identity})
-    return {
-        "method": request.operation.method,
-        "url": request.url,
-        "params": request.query or None,
-        "headers": headers,
-        "extensions": {"timeout": httpx.Timeout(wait).as_dict()},
-    }
+    return httpx.Request(
+        request.operation.method,
+        request.url,
+        params=request.query or None,
+        headers=headers,
+        content=request.body,
+        extensions={"timeout": httpx.Timeout(wait).as_dict()},
+    )
 
 
 def opened(settings: Settings, transport: httpx.BaseTransport | None) -> httpx.BaseTransport:
@@ -176,14 +179,7 @@ def failure(operation: Operation, error: Exception, host: str) -> HostingError:
             f"the certificate of {host} is not trusted; nothing was sent. Next: check the "
             f"base URL, or pass ca_file"
         )
-    unsent = isinstance(
-        error,
-        httpx.ConnectError
-        | httpx.ConnectTimeout
-        | httpx.PoolTimeout
-        | httpx.ProxyError
-        | httpx.UnsupportedProtocol,
-    )
+    unsent = isinstance(error, _UNSENT)
     if isinstance(error, httpx.TimeoutException):
         return late(operation, type(error).__name__, host, unsent=unsent)
     # Only the text of a failed connect is safe to repeat: those of protocol errors may hold header lines.
@@ -213,11 +209,9 @@ def tls_context(ca_file: str | None) -> ssl.SSLContext:
     """The one context for all clients of this process: verified, TLS 1.2 or newer. Building it costs more
     than a hundred requests.
     """
-    context: ssl.SSLContext
-    try:
+    context: ssl.SSLContext | None = None
+    with suppress(ssl.SSLError, OSError):  # raised below: it must not be a context
         context = ssl.create_default_context(cafile=ca_file) if ca_file else httpx.create_ssl_context()
-    except (ssl.SSLError, OSError):
-        context = None  # type: ignore[assignment]  # raised below, outside of the except block
     if context is None:
         raise ConfigurationError(
             "the certificates could not be read: check ca_file (PEM form), SSL_CERT_FILE and SSL_CERT_DIR"
@@ -275,11 +269,11 @@ def bound(connection: Connection) -> None:
     them: if a later one renames them, it says so, since each wait alone is bounded then.
     """
     try:
-        transports: tuple[httpx.BaseTransport | None, ...] = (
-            (connection._transport, *connection._mounts.values())
-            if isinstance(connection, Client)
-            else (connection,)
-        )
+        transports: list[httpx.BaseTransport | None] = [
+            None if isinstance(connection, Client) else connection
+        ]
+        if isinstance(connection, Client):
+            transports += [connection._transport, *connection._mounts.values()]
         for transport in transports:
             pool: Any = getattr(transport, "_pool", None)
             is_pooled = isinstance(transport, httpx.HTTPTransport) or isinstance(
@@ -349,11 +343,8 @@ class _Backend(httpcore.NetworkBackend):
 def _addresses(host: str, port: int) -> list[str]:
     failure: str
     try:
-        return list(
-            dict.fromkeys(
-                str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            )
-        )
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        return [*dict.fromkeys(str(address[0]) for *_, address in found)]
     except OSError as error:
         failure = str(error)
     raise httpcore.ConnectError(failure)

@@ -112,12 +112,8 @@ def _location() -> Path:
         return Path(chosen).absolute()
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     # sudo and su may leave another user's directory in the variable.
-    if (
-        runtime
-        and os.path.isabs(runtime)
-        and os.path.isdir(runtime)
-        and os.stat(runtime).st_uid == os.geteuid()
-    ):
+    is_usable = runtime and os.path.isabs(runtime) and os.path.isdir(runtime)
+    if runtime and is_usable and os.stat(runtime).st_uid == os.geteuid():
         return Path(runtime, "pulumi-hosting")
     import tempfile  # slow to load, and rarely needed
 

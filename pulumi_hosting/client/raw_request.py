@@ -6,6 +6,7 @@ have the operation, its own row decides about retries, cost and keys.
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from urllib.parse import unquote
 
@@ -100,12 +101,8 @@ def _revealed(node: object, found: list[Secret]) -> object:
 
 def _payload(body: object) -> bytes:
     wrong = "must be made of what JSON has: objects, lists, texts, numbers, true, false and None"
-    try:
-        payload = to_json(body)
-    except PydanticSerializationError:
-        payload = b""
-    if len(payload) > MAX_BODY_BYTES:
+    with suppress(PydanticSerializationError):  # it holds the body
+        if len(payload := to_json(body)) <= MAX_BODY_BYTES:
+            return payload
         wrong = f"is larger than {MAX_BODY_BYTES // 1024} KB"
-    if not payload or len(payload) > MAX_BODY_BYTES:
-        raise InvalidInput({"body": wrong}, "the request")
-    return payload
+    raise InvalidInput({"body": wrong}, "the request")

@@ -155,9 +155,8 @@ class Redis(SharedStore):
             url.reveal(),
             socket_timeout=_ANSWER_SECONDS,
             socket_connect_timeout=_ANSWER_SECONDS,
-            retry=redis.retry.Retry(
-                redis.backoff.NoBackoff(), 1
-            ),  # a connection that the server has closed meanwhile
+            # once, after a connection that the server has closed meanwhile
+            retry=redis.retry.Retry(redis.backoff.NoBackoff(), 1),
         )
         self._silent_until = float("-inf")
         self._pid, self._process = 0, 0
@@ -187,7 +186,8 @@ class Redis(SharedStore):
         leases, asked = [*self._leases], elapsed()
         keys = [_PROCESSES, *(lease.key for lease in leases)]
         with suppress(StoreUnavailable):
-            kept = self.run(_BEAT, keys, [self._process, _milliseconds(), *(lease.token for lease in leases)])
+            tokens = [lease.token for lease in leases]
+            kept = self.run(_BEAT, keys, [self._process, int(LEASE_SECONDS * 1000), *tokens])
             for lease, is_kept in zip(leases, kept, strict=True):
                 lease.until = asked + LEASE_SECONDS if is_kept else float("-inf")
 
@@ -225,7 +225,8 @@ class Redis(SharedStore):
         def take() -> float:
             nonlocal token
             _, asked = self.process, elapsed()
-            wait = int(self.run(_TAKE, [lease.key, f"{_PREFIX}server"], [lease.token, _milliseconds()])[0])
+            asking = [lease.token, int(LEASE_SECONDS * 1000)]
+            wait = int(self.run(_TAKE, [lease.key, f"{_PREFIX}server"], asking)[0])
             if wait:
                 return max(0.001, min(_LONGEST_WAIT, abs(wait) / 1000))
             lease.until = asked + LEASE_SECONDS
@@ -303,10 +304,6 @@ class OpenEntry:
 
     def close(self) -> None:
         """The connections are the store's."""
-
-
-def _milliseconds() -> int:
-    return int(LEASE_SECONDS * 1000)
 
 
 def _keep_beating(found: "weakref.ref[Redis]") -> None:

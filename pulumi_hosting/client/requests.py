@@ -61,13 +61,9 @@ class HttpRequest:
         one, many = _KINDS.get(kind, (kind.removesuffix("s"), kind))
         name = json.loads(self.body or "null")
         name = name.get("name") if isinstance(name, dict) else self.query.get("name")
-        return (
-            f"{one} {id}"
-            if id.isdigit()
-            else f"{one} {clean_text(self.redact(name), 100)!r}"
-            if name
-            else many
-        )
+        if id.isdigit():
+            return f"{one} {id}"
+        return f"{one} {clean_text(self.redact(name), 100)!r}" if name else many
 
 
 @dataclass(frozen=True, slots=True)

@@ -314,10 +314,8 @@ def refusal(request: HttpRequest, answer: HttpResponse, request_id: str, now: fl
     code, message = envelope.get("code"), envelope.get("message")
     details, known_id = envelope.get("details"), envelope.get("request_id")
     if not isinstance(code, str) or not code:
-        code, message = (
-            f"http_{answer.status}",
-            f"the answer is {_kind(answer)} without the API's error envelope",
-        )
+        code = f"http_{answer.status}"
+        message = f"the answer is {_kind(answer)} without the API's error envelope"
     sent = request.headers.get("Authorization")
     if code == "invalid_token" and sent is not None and not _KEY_SENT.match(sent):
         message = "keys begin with vk_live_ or vk_test_, and this one does not"
@@ -328,9 +326,7 @@ def refusal(request: HttpRequest, answer: HttpResponse, request_id: str, now: fl
         code=printable(code, redact, 64),
         message=printable(message, redact) if isinstance(message, str) else "",
         request_id=printable(known_id, redact, 128) if isinstance(known_id, str) and known_id else request_id,
-        details=_cleaned(details, lambda text: printable(text, redact))
-        if isinstance(details, dict)
-        else None,
+        details=_cleaned(details if isinstance(details, dict) else {}, lambda text: printable(text, redact)),
         retry_after=parse_retry_after(answer.headers.get("Retry-After"), now),
         operation=operation.id,
         given=partial(_given, request),

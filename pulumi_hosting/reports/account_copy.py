@@ -51,9 +51,7 @@ def _add_what_is_not_sold(content: Entry) -> None:
     for section, kind, key in (("servers", "tariffs", "id"), ("domains", "zones", "tld")):
         for entry in content.get(section, ()):
             one, known = entry.pop(kind), content.setdefault(kind, [])
-            if one and one[key] not in {
-                str(row[key]).lstrip(".") if key == "tld" else row[key] for row in known
-            }:
+            if one and str(one[key]) not in {str(row[key]).lstrip(".") for row in known}:
                 known.append(one)
 
 
@@ -71,13 +69,9 @@ def _columns(found: Response, names: str, **other: object) -> Entry:
 
 
 def _plain(value: Any) -> object:
-    return (
-        [*value]
-        if isinstance(value, tuple)
-        else value
-        if isinstance(value, list | bool | int)
-        else as_text(value)
-    )
+    if isinstance(value, tuple | list):
+        return [*value]
+    return value if isinstance(value, bool | int) else as_text(value)
 
 
 def _all(request: Request, found: Iterable[Any]) -> Iterator[Any]:
@@ -91,10 +85,9 @@ def _all(request: Request, found: Iterable[Any]) -> Iterator[Any]:
 def _account(request: Request) -> Entry:
     account, balance = request.client.account.get(), request.client.balance.get()
     group = account.group.discount_percent if account.group else None
-    loyalty = account.loyalty_discount_percent
-    percents = {"group_discount_percent": group, "loyalty_discount_percent": loyalty}
+    percents = {"group_discount_percent": group, "loyalty_discount_percent": account.loyalty_discount_percent}
     shown = {name: str(value) for name, value in percents.items() if value}
-    return {"id": account.id, "currency": account.currency, "balance": as_text(balance.balance), **shown}
+    return {**_columns(account, "id currency", balance=balance.balance), **shown}
 
 
 def _tariff(found: m.Tariff) -> Entry:
@@ -132,21 +125,15 @@ def _server(request: Request, found: m.Server) -> Entry:
         columns |= _columns(billing, "cycle months next_due_at auto_renew promo_code")
     if flags:
         columns |= _columns(flags, "blocked expired is_test synthetic")
-    sizes = (
-        _columns(found.resources, "disk_gb ram_mb", cpu_cores=found.resources.vcpu) if found.resources else {}
-    )
-    price = as_text(billing.price_monthly) if billing and billing.price_monthly is not None else "0.00"
-    tariff = found.tariff and {
-        **_columns(found.tariff, "id", name=found.tariff.name or "not sold"),
-        **sizes,
-        "price_monthly": price,
-        **(
-            {"price_hourly": as_text(billing.recurring_amount)}
-            if billing and billing.cycle == "hourly"
-            else {}
-        ),
-        "disabled": True,
-    }
+    tariff: Entry | None = None
+    if found.tariff:
+        tariff = _columns(found.tariff, "id", name=found.tariff.name or "not sold")
+        if found.resources:
+            tariff |= _columns(found.resources, "disk_gb ram_mb", cpu_cores=found.resources.vcpu)
+        tariff |= {"price_monthly": "0.00"} | (_columns(billing, "price_monthly") if billing else {})
+        if billing and billing.cycle == "hourly":
+            tariff |= _columns(billing, "", price_hourly=billing.recurring_amount)
+        tariff["disabled"] = True
     refund = request.client.servers.refund_quote(found.id)
     paid = {item.invoice_id: _columns(item, "period_start period_end") for item in refund.breakdown or ()}
     return {**columns, "ips": ips, "tariffs": tariff, "paid": paid}

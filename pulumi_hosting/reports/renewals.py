@@ -8,24 +8,16 @@ from pulumi_hosting.planning.paid_reads import paid_time_of
 from pulumi_hosting.planning.paid_time import Due, PaidTime
 from pulumi_hosting.rehearsal.facts import for_json
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
-from pulumi_hosting.reports.report import (
-    FOUND,
-    Asking,
-    Points,
-    Report,
-    Section,
-    Summary,
-    Table,
-    money,
-    not_read,
-)
+from pulumi_hosting.reports import report
 from pulumi_hosting.reports.run_results import managed_by, run_results
 
 HAPPENS = {"renewed": "renews itself", "short": "NOT COVERED", "ends": "ENDS", "over": "OVER"}
 _Known = Mapping[tuple[str, str], Sequence[str]]
 
 
-def run(asking: Asking, days: int, stacks: tuple[Path, ...], results: tuple[Path, ...]) -> Report:
+def run(
+    asking: report.Asking, days: int, stacks: tuple[Path, ...], results: tuple[Path, ...]
+) -> report.Report:
     managed = [(path, managed_by(path)) for path in stacks]
     managed += [(path, run_results(path)) for path in results]
     known = _known(managed)
@@ -44,9 +36,9 @@ def run(asking: Asking, days: int, stacks: tuple[Path, ...], results: tuple[Path
         "events": [_facts(paid, event, known) for event in found],
         "not_read": dict(paid.refused),
     }
-    warnings = [not_read(what, why) for what, why in paid.refused.items()]
-    exit_code = FOUND if uncovered else 1 if paid.refused else 0
-    return Report(facts, [*_sections(paid, found, uncovered, known, days)], warnings, exit_code)
+    warnings = [report.not_read(what, why) for what, why in paid.refused.items()]
+    exit_code = report.FOUND if uncovered else 1 if paid.refused else 0
+    return report.Report(facts, [*_sections(paid, found, uncovered, known, days)], warnings, exit_code)
 
 
 def _known(managed: Iterable[tuple[Path, ManagedObjects]]) -> _Known:
@@ -85,16 +77,18 @@ def _facts(paid: PaidTime, event: Due, known: _Known) -> dict[str, object]:
 
 def _sections(
     paid: PaidTime, found: list[Due], uncovered: list[Due], known: _Known, days: int
-) -> Iterator[Section]:
+) -> Iterator[report.Section]:
     if found:
         headers = ("DAY", "KIND", "ID", "NAME", "SUM", "WHAT HAPPENS", "KNOWN TO")
-        yield Table(headers, [_row(paid, event, known) for event in found], foreign=(3, 6))
+        yield report.Table(headers, [_row(paid, event, known) for event in found], foreign=(3, 6))
     else:
         yield f"Nothing is due within {days} days."
     yield ""
-    yield Summary("balance", f"{money(paid.balance, paid.currency)}; {paid.covers()}")
+    yield report.Summary("balance", f"{report.money(paid.balance, paid.currency)}; {paid.covers()}")
     if uncovered:
-        yield Points("ends", "Ends, and is not paid for", [paid.described(event) for event in uncovered])
+        yield report.Points(
+            "ends", "Ends, and is not paid for", [paid.described(event) for event in uncovered]
+        )
 
 
 def _row(paid: PaidTime, event: Due, known: _Known) -> tuple[object, ...]:
@@ -104,5 +98,5 @@ def _row(paid: PaidTime, event: Due, known: _Known) -> tuple[object, ...]:
         happens = "kept paid"
     elif event.kind == "over" and event.at and event.at > paid.now:  # its day is still to come
         happens = "ENDS" if what.is_cancelled else "SUSPENDED"
-    price = money(what.amount, paid.currency)
+    price = report.money(what.amount, paid.currency)
     return day, what.kind, what.id, what.name, price, happens, ", ".join(_known_to(event, known))

@@ -40,12 +40,7 @@ from typing import Any, TypeVar
 
 from pulumi_hosting.api.models import Delivery, Event
 from pulumi_hosting.client.client import Client
-from pulumi_hosting.client.exceptions import (
-    ApiError,
-    HostingError,
-    InvalidResponse,
-    WebhookRejected,
-)
+from pulumi_hosting.client.exceptions import ApiError, HostingError, InvalidResponse, WebhookRejected
 from pulumi_hosting.webhooks.background import LimitedWarnings, log, one_line, retry_until_success
 from pulumi_hosting.webhooks.delivery_store import EventStore, StoredEvent
 from pulumi_hosting.webhooks.http_server import Limits, PostedRequest, WebhookServer

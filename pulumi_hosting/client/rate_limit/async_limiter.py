@@ -154,15 +154,7 @@ def _all(changes: list[Change], windows: KeyWindows) -> tuple[list[Any], set[tup
 class AsyncPlace(Place):
     """A place whose turn is awaited. A task that is cancelled gives it back."""
 
-    def __init__(
-        self, limiter: AsyncRateLimiter, operation: Operation, query: Mapping[str, str], words: Words
-    ) -> None:
-        super().__init__(limiter, operation, query, words)
-        self._tasks = limiter
-
-    @property
-    def bucket(self) -> str:
-        return self._bucket
+    _limiter: AsyncRateLimiter
 
     @property
     def number(self) -> tuple[int, int] | None:
@@ -175,18 +167,18 @@ class AsyncPlace(Place):
             return
         waited = 0.0
         try:
-            while (wait := await self._tasks.look(self)) is not None:
+            while (wait := await self._limiter.look(self)) is not None:
                 left = self.left(wait, waited, failure)
-                slept = await self._tasks.pause_of(self, self.pause(wait, waited), left)
+                slept = await self._limiter.pause_of(self, self.pause(wait, waited), left)
                 waited += slept
                 self.waited += slept
         except BaseException:
             self._limiter.take_over(self._given_back)  # after a look that is on its way
             raise
         finally:
-            self._tasks.waits_no_more(self)
+            self._limiter.waits_no_more(self)
 
     def _given_back(self, windows: KeyWindows) -> None:
         if self._ticket is not None:
             self._is_queued = False
-            windows.leave(self._bucket, self._ticket.number, self._ticket.pid)
+            windows.leave(self.bucket, self._ticket.number, self._ticket.pid)

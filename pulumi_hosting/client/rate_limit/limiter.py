@@ -139,7 +139,7 @@ class Place:
         self, limiter: RateLimiter, operation: Operation, query: Mapping[str, str], words: Words
     ) -> None:
         self._limiter, self._operation, self._words = limiter, operation, words
-        self._table_bucket = self._bucket = "expensive" if operation.is_expensive(query) else "normal"
+        self._table_bucket = self.bucket = "expensive" if operation.is_expensive(query) else "normal"
         is_poll = polling.take() and not operation.is_write
         write = DELETION if operation.method == "DELETE" else WRITE
         self._priority = write if operation.is_write else POLL if is_poll else READ
@@ -214,20 +214,20 @@ class Place:
 
     def _look(self, pid: int, is_alive: Callable[[int], bool] | None, windows: KeyWindows) -> Wait | None:
         now = windows.at
-        before, self._bucket = self._bucket, windows.bucket_of(self._operation, self._table_bucket)
-        if self._ticket is not None and self._is_queued and before != self._bucket:
+        before, self.bucket = self.bucket, windows.bucket_of(self._operation, self._table_bucket)
+        if self._ticket is not None and self._is_queued and before != self.bucket:
             # A response to another request has shown that the service counts it there.
             windows.leave(before, self._ticket.number, pid)
         if self._ticket is None:
-            self._ticket = windows.join(self._bucket, self._priority, pid, now)
+            self._ticket = windows.join(self.bucket, self._priority, pid, now)
             self._is_queued = True
         elif not self._is_queued:
-            windows.rejoin(self._bucket, self._ticket)
+            windows.rejoin(self.bucket, self._ticket)
             self._is_queued = True
-        found = windows.look(self._bucket, self._ticket.number, pid, now)
+        found = windows.look(self.bucket, self._ticket.number, pid, now)
         if found is None:  # moved, or the file was deleted, or another process took this one for dead
-            windows.rejoin(self._bucket, self._ticket)
-            found = windows.look(self._bucket, self._ticket.number, pid, now)
+            windows.rejoin(self.bucket, self._ticket)
+            found = windows.look(self.bucket, self._ticket.number, pid, now)
         if isinstance(found, Ticket):
             self._ticket = found
             return None
@@ -258,10 +258,10 @@ class Place:
             after = parse_retry_after(headers.get("Retry-After"), self._limiter.wall())
             block = pause(after, self.refusals, self._limiter.rng)
 
-        bucket = self._bucket
+        bucket = self.bucket
 
         def take_over(windows: KeyWindows) -> None:
-            self._bucket = windows.answered(bucket, ticket, self._operation, facts, windows.at, block)
+            self.bucket = windows.answered(bucket, ticket, self._operation, facts, windows.at, block)
 
         self._limiter.take_over(take_over)
 
@@ -280,11 +280,11 @@ class Place:
 
     def _end(self, *, may_be_counted: bool) -> None:
         if self._is_queued and self._ticket is not None:
-            self._is_queued, place = False, (self._bucket, self._ticket.number, self._ticket.pid)
+            self._is_queued, place = False, (self.bucket, self._ticket.number, self._ticket.pid)
             self._limiter.take_over(lambda windows: windows.leave(*place, may_be_counted=may_be_counted))
 
     def _timed_out(self, wait: Wait) -> RateLimitTimeout:
-        bucket, step = f"the {self._bucket} rate limit of this API key leaves no room for another request", ""
+        bucket, step = f"the {self.bucket} rate limit of this API key leaves no room for another request", ""
         why = (
             f"within {self._limiter.timeout:.0f} s: {_ahead(wait)} ahead, about {wait.estimate:.0f} s "
             "more to wait"
@@ -296,7 +296,7 @@ class Place:
             f"{bucket} {why}; nothing was sent",
             step=step,
             operation=self._operation.id,
-            bucket=self._bucket,
+            bucket=self.bucket,
             waited=self.waited,
         )
         error._words = self._words

@@ -13,7 +13,8 @@ released.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -121,12 +122,10 @@ class AccountCheck:
     def _addresses(self, server_id: int, server: JsonObject) -> Iterator[str]:
         if server["is_sandbox"] or not self._accounted(SERVER, server_id):
             return  # named with its server, whose price includes it
+        pending, unheld = f"pending:{server_id}/", []
         on_their_way = sum(
-            1
-            for item in self._look.managed
-            if item.kind == SERVER_IP and item.id.startswith(f"pending:{server_id}/")
+            item.kind == SERVER_IP and item.id.startswith(pending) for item in self._look.managed
         )
-        unheld = []
         for address in self._look.addresses_of(server_id):
             id = f"{server_id}/{address['id']}"
             if address["bought"] and not self._accounted(SERVER_IP, id, address["id"]):
@@ -174,12 +173,10 @@ class AccountCheck:
     # --- money
 
     def _unexplained(self) -> Iterator[str]:
-        by_invoice: dict[object, list[JsonObject]] = {}
+        by_invoice = defaultdict[object, list[JsonObject]](list)
         for movement in self._look.ledger:
             if movement["type"] in ("payment", "refund"):
-                by_invoice.setdefault(movement["invoice_id"] or f"movement {movement['id']}", []).append(
-                    movement
-                )
+                by_invoice[movement["invoice_id"] or f"movement {movement['id']}"].append(movement)
         for rows in by_invoice.values():
             charges = [row for row in rows if row["direction"] == "debit"]
             refunds = [row for row in rows if row["direction"] == "credit"]
@@ -212,10 +209,8 @@ class AccountCheck:
             return self._address_charge(row, invoice, paid)
         if operation == "create_server":
             return self._server_charge(row, invoice, paid)
-        known = (
-            id in self._look.domains or (DOMAIN, str(id)) in self._outside or self._is_ours(row, DOMAIN, id)
-        )
-        return None if known else f"{_subject(row)}{_NEVER_HELD}"
+        is_there = id in self._look.domains or (DOMAIN, str(id)) in self._outside
+        return None if is_there or self._is_ours(row, DOMAIN, id) else f"{_subject(row)}{_NEVER_HELD}"
 
     def _server_charge(self, row: JsonObject, invoice: JsonObject, paid: Decimal) -> str | None:
         order = self._look.orders.get(row["invoice_id"])
@@ -315,15 +310,12 @@ class _Look:
         self.everywhere = {str(row["id"]) for row in objects.get("servers", ())}
 
         def table(kind: str) -> dict[int, JsonObject]:
-            return {
-                row["id"]: row for row in objects.get(kind, ()) if row.get("account_id", account) == account
-            }
+            rows = objects.get(kind, ())
+            return {row["id"]: row for row in rows if row.get("account_id", account) == account}
 
         self.managed = managed
         self.servers = table("servers")
-        self.orders: Mapping[int, JsonObject] = table("orders")
-        self.invoices: Mapping[int, JsonObject] = table("invoices")
-        self.tariffs: Mapping[int, JsonObject] = table("tariffs")
+        self.orders, self.invoices, self.tariffs = map(table, ("orders", "invoices", "tariffs"))
         self.domains = {id: row for id, row in table("domains").items() if row["status"] not in _NO_DOMAIN}
         self.free = {
             kind: table(_TABLES.get(kind, f"{kind}s"))
@@ -333,16 +325,11 @@ class _Look:
         """Objects by kind that cost nothing and need no special treatment."""
         self.addresses = list(objects.get("addresses", ()))
         self.ledger = [row for row in ledger if row.get("account_id", account) == account]
-        self.pending_orders = [
-            row
-            for row in self.orders.values()
-            if row["status"] not in _ORDER_ENDED and self._is_paid(row["id"])
-        ]
+        paid = {row["invoice_id"] for row in self.ledger if row["direction"] == "debit"}
+        going_on = [row for row in self.orders.values() if row["status"] not in _ORDER_ENDED]
+        self.pending_orders = [row for row in going_on if row["id"] in paid]
         self.now = max((key["last_used_at"] or 0.0 for key in objects.get("keys", ())), default=0.0)
         self._held = {(item.kind, self._current(item)) for item in managed}
-
-    def _is_paid(self, invoice: int) -> bool:
-        return any(row["invoice_id"] == invoice and row["direction"] == "debit" for row in self.ledger)
 
     def _current(self, item: ManagedObject) -> str:
         """The id of the object; for an order that has become a server, the server's."""

@@ -40,11 +40,7 @@ class Control:
             self.outside.clear()
         for kind, declaration in RESOURCES.items():
             found = re.fullmatch(control_path(declaration).replace("{}", r"(\d+)"), path)
-            removal = declaration.control_removal
-            patched_away = (
-                method == "PATCH"
-                and removal is not None
-                and all(key in body and not body[key] for key in removal)
-            )
-            if found and (method == "DELETE" or patched_away):
+            removal = declaration.control_removal if method == "PATCH" else None
+            is_patched_away = removal is not None and not any(body.get(key, True) for key in removal)
+            if found and (method == "DELETE" or is_patched_away):
                 self.outside.add((kind, "/".join(found.groups())))

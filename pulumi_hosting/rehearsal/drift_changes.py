@@ -44,28 +44,17 @@ class Managed:
         """The managed fields that can change outside and that an `up` repairs; those that need a replacement
         last.
         """
-        managed = self.resource["outputs"].get("__managed", ())
-        declaration = self.declaration
-        inputs = {
-            field: self.resource["inputs"].get(camel(field)) for field in declaration.Inputs.model_fields
-        }
-        repairs = {
-            field: on_change(declaration, field, inputs)
-            for field in drifts(declaration.Inputs)
-            if field in managed
-        }
-        return [
-            field for repair in ("update", "replace") for field, found in repairs.items() if found == repair
-        ]
+        managed, given = self.resource["outputs"].get("__managed", ()), self.resource["inputs"]
+        inputs = {field: given.get(camel(field)) for field in self.declaration.Inputs.model_fields}
+        fields = [field for field in drifts(self.declaration.Inputs) if field in managed]
+        repairs = {field: on_change(self.declaration, field, inputs) for field in fields}
+        return [field for repair in ("update", "replace") for field in fields if repairs[field] == repair]
 
     def change(self, call: Call, field: str) -> None:
         """Change a field outside."""
         drift: Drift = drifts(self.declaration.Inputs)[field]
-        call(
-            "PATCH",
-            self.path,
-            {drift.sent_as or field: drift.other(self.resource["outputs"].get(camel(field)))},
-        )
+        other = drift.other(self.resource["outputs"].get(camel(field)))
+        call("PATCH", self.path, {drift.sent_as or field: other})
 
     def delete(self, call: Call) -> None:
         """Delete the object outside."""
@@ -95,10 +84,10 @@ def managed_resources(export: JsonObject) -> list[Managed]:
     ]
 
     def order(managed: Managed) -> tuple[int, bool, str]:
-        return (
-            -str(managed.resource["id"]).count("/"),
-            managed.declaration.control_removal is None,
-            managed.urn,
+        depth, is_removed_by_patch = (
+            str(managed.resource["id"]).count("/"),
+            managed.declaration.control_removal,
         )
+        return -depth, is_removed_by_patch is None, managed.urn
 
     return sorted(found, key=order)

@@ -64,13 +64,7 @@ class Engine:
 
 @cache
 def _pulumi(path: str) -> Engine:
-    answer = subprocess.run(
-        [path, "version"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"},
-    )
+    answer = finished([path, "version"], {**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"})
     return Engine(PULUMI, answer.stdout.strip(), (path,))
 
 
@@ -195,16 +189,7 @@ class Stack:
         """Run one command of the engine."""
         with tempfile.TemporaryDirectory(prefix="events-") as folder:
             log = Path(folder) / "events.json"
-            command = self.command(*arguments, event_log=log)
-            done = subprocess.run(
-                command,
-                cwd=self.program,
-                env=self.environment(),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+            done = finished(self.command(*arguments, event_log=log), self.environment(), self.program)
             events = _events(log)
         quiet = arguments[0] in ("stack", "config")
         output = done.stdout if quiet and done.returncode == 0 else done.stdout + done.stderr
@@ -235,6 +220,21 @@ class Stack:
             "NO_COLOR": "1",
             **self.environ,
         }
+
+
+def finished(
+    command: Sequence[str], environ: Mapping[str, str], folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """What a command has printed, and its exit code. It is asked nothing."""
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def _events(log: Path) -> list[JsonObject]:

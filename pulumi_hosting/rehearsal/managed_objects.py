@@ -200,7 +200,4 @@ def _names(kind: str, values: JsonObject) -> set[str]:
 def _is_action(result: JsonObject, operation: str) -> bool:
     """Whether the result is of the module of an operation: ``server_renew`` for ``renew_server``."""
     verb, _, subject = operation.partition("_")
-    return (
-        f"{subject}_{verb}" in result
-        or str(result.get("action", "")).rpartition(".")[2] == f"{subject}_{verb}"
-    )
+    return f"{subject}_{verb}" in (*result, str(result.get("action", "")).rpartition(".")[2])

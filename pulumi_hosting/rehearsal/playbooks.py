@@ -4,14 +4,13 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from pulumi_hosting.rehearsal.engines import OF_THE_ACCOUNT, EngineMissing, Run
+from pulumi_hosting.rehearsal.engines import OF_THE_ACCOUNT, EngineMissing, Run, finished
 
 _DRIFT = 3  # the callback's exit code
 
@@ -73,15 +72,8 @@ class Playbook:
     def _play(self, *arguments: str, expects_none: bool) -> Run:
         report = self.home / "report.json"
         report.unlink(missing_ok=True)
-        done = subprocess.run(
-            [self.engine.command, *arguments, *self.variables, self.program.name],
-            cwd=self.program.resolve().parent,
-            env=self._environment(report),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command = [self.engine.command, *arguments, *self.variables, self.program.name]
+        done = finished(command, self._environment(report), self.program.resolve().parent)
         found = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
         code = 0 if done.returncode == _DRIFT else done.returncode
         if code == 0 and expects_none and found.get("drift"):

@@ -4,7 +4,6 @@ import json
 import os
 import secrets
 from base64 import b64decode, b64encode
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -24,7 +23,7 @@ class KeptAnswers:
         self._path = path
         if path is None:
             return
-        lines = list(_lines(path.read_text("utf-8"))) if path.exists() else []
+        lines = _lines(path) if path.exists() else []
         if lines:
             if lines[0].get("base_url") != base_url:
                 raise Stopped(f"{path} belongs to a run at {lines[0].get('base_url')}. Next: another --state")
@@ -68,10 +67,10 @@ class KeptAnswers:
             self._path.unlink(missing_ok=True)
 
 
-def _lines(text: str) -> Iterable[dict[str, Any]]:
-    """A line that a kill cut short is left out."""
-    for line in text.splitlines():
-        try:
-            yield json.loads(line)
-        except ValueError:
-            return
+def _lines(path: Path) -> list[dict[str, Any]]:
+    """A line that a kill cut short is taken out of the file, or the next one would be a part of it."""
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    if whole < len(content):
+        os.truncate(path, whole)
+    return [json.loads(line) for line in content[:whole].splitlines()]

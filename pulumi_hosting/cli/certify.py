@@ -11,7 +11,7 @@ from pulumi_hosting.certify import Conformance, RunSettings, run
 from pulumi_hosting.certify.receiver import HttpReceiver
 from pulumi_hosting.certify.report import DEPARTURE, NOT_CHECKED
 from pulumi_hosting.cli.junit import Case, junit
-from pulumi_hosting.cli.output import SCHEMA_VERSION, cannot_listen, json_text, printable
+from pulumi_hosting.cli.output import cannot_listen, json_text, print_json, printable, write_file
 from pulumi_hosting.client.exceptions import ConfigurationError
 from pulumi_hosting.client.settings import API_KEY_FILE_VARIABLE, key_of_environment, settings
 from pulumi_hosting.reports.report import Unusable
@@ -26,7 +26,7 @@ def certify(
     webhook_port: int,
     state: Path | None,
     save: Path | None,
-    junit: Path | None,
+    junit_file: Path | None,
     spend: Decimal,
     domain: str | None,
     max_requests: int,
@@ -55,9 +55,13 @@ def certify(
             keys = account.base_url, test, live, narrow
             given = RunSettings(*keys, spend, domain, receiver, max_requests, state, progress=_progress)
             report = run(given)
-        _finish(report, as_json, save, junit)
     except OSError as error:
         raise Unusable(f"{error.filename}: {error.strerror}. Next: name another file") from None
+    # What the run found comes first: it may have cost money.
+    print_json(report.facts) if as_json else click.echo(printable(report.text()))
+    write_file(save, json_text(report.profile) + "\n")
+    write_file(junit_file, as_junit(report))
+    sys.exit(report.exit_code)
 
 
 def _progress(number: int, total: int, title: str) -> None:
@@ -89,13 +93,3 @@ def as_junit(report: Conformance) -> str:
     if report.unfinished:
         cases.append(Case("certify", "the run", "error", report.unfinished))
     return junit("pulumi-hosting certify", cases)
-
-
-def _finish(report: Conformance, as_json: bool, save: Path | None, junit: Path | None) -> None:
-    if save is not None:
-        save.write_text(json_text(report.profile) + "\n", encoding="utf-8")
-    if junit is not None:
-        junit.write_text(as_junit(report), encoding="utf-8")
-    facts = json_text({"schema_version": SCHEMA_VERSION, **report.facts})
-    click.echo(facts.encode(errors="replace").decode() if as_json else printable(report.text()))
-    sys.exit(report.exit_code)

@@ -152,7 +152,7 @@ _written = partial(click.option, type=click.Path(dir_okay=False, path_type=Path)
     "twice. The file holds passwords.",
 )
 @_written("--save", help="Write down what the deployment does if the document leaves a choice.")
-@_written("--junit", help="Write the results as JUnit XML.")
+@_written("--junit", "junit_file", help="Write the results as JUnit XML.")
 @json_option
 @works_in("pulumi_hosting.cli.certify:certify")
 def certify() -> None:

@@ -3,14 +3,15 @@
 import errno
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
+from pathlib import Path
 from pkgutil import resolve_name
 
 import click
 
 from pulumi_hosting.cli.lazy import Work, works_in
-from pulumi_hosting.reports.report import Points, Report, Section, Summary, Table
+from pulumi_hosting.reports.report import Points, Report, Section, Summary, Table, Unusable
 
 SCHEMA_VERSION = 1
 """Of what ``--json`` prints: it grows when a field goes or changes its meaning, not when one comes."""
@@ -42,7 +43,7 @@ def reports(place: str, *extras: str, markdown: bool = False, asks: bool = True)
 def finish(report: Report, *, as_json: bool, as_markdown: bool = False) -> None:
     """Print the report in its form, and end the command."""
     if as_json:
-        click.echo(json_text({"schema_version": SCHEMA_VERSION, **report.facts}))
+        print_json(report.facts)
     elif as_markdown:
         click.echo(as_markdown_text(report))
     else:
@@ -156,6 +157,20 @@ def key_values(config: Iterable[str]) -> dict[str, str]:
     if any(not entry.partition("=")[0] or "=" not in entry for entry in config):
         raise click.BadParameter("must read KEY=VALUE", param_hint="--config")
     return dict(entry.partition("=")[::2] for entry in config)
+
+
+def print_json(facts: Mapping[str, object]) -> None:
+    """One object. Half of a surrogate pair, which a service may write, cannot be printed."""
+    click.echo(json_text({"schema_version": SCHEMA_VERSION, **facts}).encode(errors="replace").decode())
+
+
+def write_file(path: Path | None, text: str) -> None:
+    """Write the file that an option names. Raises ``Unusable``."""
+    try:
+        if path is not None:
+            path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Unusable(f"{path}: {error.strerror}. Next: name another file") from None
 
 
 def print_warning(text: str) -> None:

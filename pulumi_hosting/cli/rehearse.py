@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from pulumi_hosting.cli import rehearse_formats as formats
-from pulumi_hosting.cli.output import SCHEMA_VERSION, json_text, key_values
+from pulumi_hosting.cli.output import key_values, print_json, write_file
 from pulumi_hosting.cli.progress import ProgressLine
 from pulumi_hosting.emulator import NotStarted
 from pulumi_hosting.planning.budget import money_limit
@@ -52,10 +52,9 @@ def run(
             ).run()
     except (engines.EngineError, NotStarted) as error:
         raise click.ClickException(str(error)) from None
-    if junit_file is not None:
-        junit_file.write_text(formats.as_junit(outcome), encoding="utf-8")
     if as_json:
-        click.echo(json_text({"schema_version": SCHEMA_VERSION, **outcome.facts()}))
+        print_json(outcome.facts())
     elif as_markdown:
         click.echo(formats.markdown(outcome))
+    write_file(junit_file, formats.as_junit(outcome))
     sys.exit(1 if not outcome.passed else FOUND if outcome.losses else 0)

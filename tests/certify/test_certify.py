@@ -17,7 +17,9 @@ from click.testing import CliRunner
 
 from pulumi_hosting.api.operations import SCOPES
 from pulumi_hosting.certify import CHECKS, Conformance, run
+from pulumi_hosting.certify.answers import HttpAnswer
 from pulumi_hosting.certify.document import AFTER, SENTENCES
+from pulumi_hosting.certify.kept_answers import KeptAnswers
 from pulumi_hosting.certify.receiver import HttpReceiver
 from pulumi_hosting.certify.report import Finding
 from pulumi_hosting.cli.certify import as_junit
@@ -256,6 +258,17 @@ def test_a_killed_run_continues_and_buys_nothing_twice(at: int | range, tmp_path
     assert kills
 
 
+def test_a_line_that_a_kill_cut_short_is_no_part_of_the_next(tmp_path: Path) -> None:
+    state = tmp_path / "certify.state"
+    for number in range(3):
+        kept = KeptAnswers(state, "https://api.example.com/v1")
+        assert [kept.take(f"GET /{step}") is not None for step in range(number)] == [True] * number
+        kept.add(HttpAnswer(f"GET /{number}", 200))
+        kept.close()
+        with state.open("a") as file:
+            file.write('{"sent": "GET /cu')
+
+
 def broken(change: Callable[[httpx.Request, httpx.Response], httpx.Response]) -> Conformance:
     """The report on an emulator whose answers are changed on the way."""
     core = emulator()
@@ -308,6 +321,21 @@ def test_what_a_deployment_writes_can_be_printed(
     assert bool(options) or shown == "departure meta.me: name is é ? ?2J ?"
     (failure,) = ElementTree.parse(junit).iterfind(".//failure")  # noqa: S314  # ours
     assert failure.get("message") == "name is é  \x9b2J "
+
+
+def test_a_report_is_shown_before_a_file_that_cannot_be_written_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("pulumi_hosting.cli.certify.run", lambda given: Conformance())
+    monkeypatch.setenv("HOSTING_API_KEY", "vk_test_0123456789abcdef")
+    junit = tmp_path / "missing" / "junit.xml"
+    arguments = ["certify", "--base-url", "http://127.0.0.1:1/v1", "--junit", str(junit)]
+    answer = CliRunner().invoke(main, arguments)
+    assert (answer.exit_code, answer.stdout) == (
+        2,
+        "0 ok, 0 departures, 0 not checked; 0 requests, 0.00 charged\n",
+    )
+    assert f"{junit}: No such file or directory. Next: name another file" in answer.stderr
 
 
 def test_an_option_that_has_no_effect_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

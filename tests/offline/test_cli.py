@@ -77,6 +77,11 @@ def test_outputs_state_and_removal(command: Command, tmp_path: Path) -> None:
     file = tmp_path / "state.json"
     assert command("stack", "export", "--show-secrets", "--file", str(file)).exit_code == 0
     assert file.stat().st_mode & 0o777 == 0o600
+    missing_file = str(tmp_path / "missing" / "file.json")
+    for arguments in (["stack", "export", "--file"], ["preview", "--event-log"]):
+        refused = command(*arguments, missing_file)
+        assert refused.exit_code == 2
+        assert f"error: {missing_file}: No such file or directory. Next: name another file\n" in refused.output
     assert "once-a#1" in file.read_text()
     assert command("stack", "import", "--file", str(file)).output == "Import complete.\n"
     assert "once-a#1" not in command("stack", "export").output

@@ -102,3 +102,7 @@ def test_json_is_alone_on_standard_output(
     assert [step["title"] for step in facts["steps"]] == [step.title for step in steps]
     assert answer.stderr == "ok     preview\n"
     assert ElementTree.parse(written).find("testsuite") is not None  # noqa: S314  # written by the command
+    missing = str(tmp_path / "missing" / "junit.xml")
+    answer = CliRunner().invoke(main, ["rehearse", str(tmp_path), "--engine", "offline", "--junit", missing])
+    assert answer.exit_code == 2
+    assert answer.stderr == f"error: {missing}: No such file or directory. Next: name another file\n"

@@ -30,6 +30,11 @@ class OfflineGroup(CommandGroup):
         except (OfflineError, CannotAnswer) as error:
             click.echo(f"error: {error}", err=True)
             ctx.exit(error.exit_code)
+        except OSError as error:
+            if error.filename is None:
+                raise
+            click.echo(f"error: {error.filename}: {error.strerror}. Next: name another file", err=True)
+            ctx.exit(2)
 
 
 @click.group(cls=OfflineGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -18,6 +18,7 @@ import httpcore
 import httpx
 from httpx import AsyncClient as AsyncClient
 from httpx import Client as Client
+from httpx import Request as Request
 
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import clean_text
@@ -54,25 +55,23 @@ request, which takes as long as the request itself.
 """
 
 
-def made(
+def facts_of(
     connection: Connection | AsyncConnection, request: HttpRequest, request_id: str, agent: str, wait: float
-) -> httpx.Request:
-    """The request for httpx. Not made by the caller's client, which would add its cookies and parameters: its
-    headers are those of that client, and ours, which take precedence: the key is in them. Each wait takes at
-    most ``wait`` seconds.
+) -> dict[str, Any]:
+    """The request for httpx, without its body. Its headers are those of the caller's client, and ours, which
+    take precedence: the key is in them. Each wait takes at most ``wait`` seconds.
     """
     theirs = connection.headers.multi_items() if isinstance(connection, Client | AsyncClient) else ()
     headers = httpx.Headers([(name, value) for name, value in theirs if name.lower() not in OUR_HEADERS])
     identity = {"User-Agent": agent, "Accept-Encoding": "gzip"}
     headers.update({**request.headers, "X-Request-ID": request_id, **identity})
-    return httpx.Request(
-        request.operation.method,
-        request.url,
-        params=request.query or None,
-        headers=headers,
-        content=request.body,
-        extensions={"timeout": httpx.Timeout(wait).as_dict()},
-    )
+    return {
+        "method": request.operation.method,
+        "url": request.url,
+        "params": request.query or None,
+        "headers": headers,
+        "extensions": {"timeout": httpx.Timeout(wait).as_dict()},
+    }
 
 
 def opened(settings: Settings, transport: httpx.BaseTransport | None) -> httpx.BaseTransport:

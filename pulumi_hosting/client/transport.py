@@ -63,7 +63,11 @@ class HttpTransport:
         try:
             with httpx_connection.until(wait):
                 connection, agent = self._connected(httpx_connection.opened), self._settings.user_agent
-                made = httpx_connection.made(connection, request, request_id, agent, wait)
+                # Not made by the caller's client: it would add its cookies and parameters.
+                made = httpx_connection.Request(
+                    content=request.body,
+                    **httpx_connection.facts_of(connection, request, request_id, agent, wait),
+                )
                 response = (
                     connection.send(made, stream=True, auth=None, follow_redirects=False)
                     if isinstance(connection, httpx_connection.Client)
@@ -146,7 +150,11 @@ class AsyncHttpTransport:
             connection = self._http_client or self._connected(
                 asyncio.get_running_loop(), httpx_connection.async_opened
             )
-            made = httpx_connection.made(connection, request, request_id, self._settings.user_agent, wait)
+            agent = self._settings.user_agent
+            made = httpx_connection.Request(
+                content=request.body,
+                **httpx_connection.facts_of(connection, request, request_id, agent, wait),
+            )
             made.extensions["trace"] = noted
             async with asyncio.timeout(wait):
                 response = (

@@ -78,7 +78,8 @@ def audit(account: AccountObjects, managed: ManagedObjects, form: Form, *, comma
     addresses and reverse DNS are objects of their own. ``form``: what adopts the rest; ``commands``: say what
     removes it too, for a ``managed`` that is complete.
     """
-    held = {(item.kind, item.id) for item in managed} | {(item.kind, item.name) for item in managed}
+    held = {(item.kind, item.id) for item in managed}
+    held |= {(item.kind, item.name) for item in managed if item.kind == "domain"}
     extra = [found for found in account if not _is_held(found, held)]
     servers = {found.id for found in extra if found.kind == "server"}
     # reverse DNS of a server that is listed itself goes with the server and costs nothing
@@ -155,7 +156,8 @@ def _is_held(found: AccountObject, held: Iterable[tuple[str, str]]) -> bool:
 
 
 def _missing(account: AccountObjects, managed: ManagedObjects) -> Iterator[ManagedObject]:
-    known = {(found.kind, found.id) for found in account} | {(found.kind, found.name) for found in account}
+    known = {(found.kind, found.id) for found in account}
+    known |= {(found.kind, found.name) for found in account if found.kind == "domain"}
     for item in managed:
         is_settled = item.mode == "live" and not item.is_leaving and item.id[:1].isdigit()
         if is_settled and item.kind not in account.unread and (item.kind, item.id) not in known:
@@ -234,13 +236,11 @@ def _sections(found: Audit, form: Form, *, commands: bool) -> Iterator[report.Se
             yield f"Everything {'else ' if found.ending else ''}{what} is managed."
         return
     objects = [row.object for row in found.unmanaged]
-    yield report.Table(
-        ("KIND", "ID", "NAME", "PER MONTH", "TAG", "NOTE"),
-        [
-            (one.kind, one.id, one.name, report.money(one.price_monthly, one.currency), one.tag, one.note)
-            for one in objects
-        ],
-    )
+    rows = [
+        (one.kind, one.id, one.name, report.money(one.price_monthly, one.currency), one.tag, one.note)
+        for one in objects
+    ]
+    yield report.Table(("KIND", "ID", "NAME", "PER MONTH", "TAG", "NOTE"), rows)
     monthly = report.totals((one.price_monthly, one.currency) for one in objects)
     counts = Counter(report.plural(one.kind) for one in objects)
     counted = ", ".join(f"{number} {kind if number > 1 else kind[:-1]}" for kind, number in counts.items())

@@ -60,6 +60,17 @@ def test_what_no_stack_and_no_run_knows_is_listed(command: Command, owner: Owner
     assert "web" not in shown.stdout
 
 
+def test_a_name_is_no_id(command: Command, owner: Owner, tmp_path: Path) -> None:
+    """A program may call a resource as another server's id, and so may the account."""
+    other = owner.order("other")
+    named = owner.order("20099")
+    stack = export(tmp_path / "prod.json", **{other: "20099"})
+    answer = command("audit", "--stack", stack, "--json")
+    assert answer.exit_code == 7
+    assert {row["id"] for row in found(answer)["unmanaged"]} == {other, named}
+    assert [row["id"] for row in found(answer)["missing"]] == ["20099"]
+
+
 def test_what_an_interrupted_run_made_is_left_to_recover(
     command: Command, owner: Owner, tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
+from itertools import accumulate
 
 from pulumi_hosting.certify import shapes as s
 from pulumi_hosting.certify.answers import HttpAnswer
@@ -89,10 +90,7 @@ class StagingAccount:
     def ledger_of_refunds(self, refund: Decimal) -> None:
         """The newest credits add up to a refund: one for each invoice that is refunded."""
         listed = self.get("/transactions?limit=20&direction=credit")
-        total, parts = Decimal(0), []
-        for entry in listed.items:
-            total += Decimal(entry["amount"])
-            parts.append(total)
+        parts = [*accumulate(Decimal(entry["amount"]) for entry in listed.items)]
         self.run.expect("money.ledger", refund in parts, f"no credit of {refund} after a deletion", listed)
 
     def paid_invoice(self, what: str, id: object, amount: Decimal, types: tuple[str, ...]) -> None:

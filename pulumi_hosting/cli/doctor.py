@@ -5,7 +5,7 @@ import click
 from pulumi_hosting.cli.output import finish
 from pulumi_hosting.reports.checks import Check
 from pulumi_hosting.reports.doctor import checks
-from pulumi_hosting.reports.report import Report
+from pulumi_hosting.reports.report import Report, counted
 
 _COLOURS = {"ok": "green", "note": "cyan", "warning": "yellow", "problem": "red"}
 
@@ -19,7 +19,7 @@ def run(as_json: bool) -> None:
     problems = sum(check.status == "problem" for check in found)
     warnings = sum(check.status == "warning" for check in found)
     facts = {"problems": problems, "warnings": warnings, "checks": [check.as_json() for check in found]}
-    conclusion = f"\n{_count(problems, 'problem')}, {_count(warnings, 'warning')}"
+    conclusion = f"\n{counted(problems, 'problem')}, {counted(warnings, 'warning')}"
     finish(Report(facts, [conclusion], exit_code=1 if problems else 0), as_json=as_json)
 
 
@@ -28,7 +28,3 @@ def _text(check: Check) -> str:
     step = f". Next: {check.next}" if check.next else ""
     lines = [f"{status}  {check.name:<12}  {check.text}{step}"]
     return "\n".join([*lines, *(f"{'':23}{line}" for line in check.details)])
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -55,13 +55,11 @@ def finish(report: Report, *, as_json: bool, as_markdown: bool = False) -> None:
 
 def as_markdown_text(report: Report) -> str:
     """What is urgent first, then the answer."""
-    ordered = sorted(
-        report.sections,
-        key=lambda section: (
-            0 if getattr(section, "urgent", False) else 1 if isinstance(section, Summary) else 2
-        ),
-    )
-    return "\n\n".join(_markdown_of(section) for section in ordered if section)
+
+    def rank(section: Section) -> int:
+        return 0 if getattr(section, "urgent", False) else 1 if isinstance(section, Summary) else 2
+
+    return "\n\n".join(_markdown_of(section) for section in sorted(report.sections, key=rank) if section)
 
 
 def _text_of(section: Section) -> str:
@@ -79,13 +77,10 @@ def _text_of(section: Section) -> str:
 def _markdown_of(section: Section) -> str:
     match section:
         case Table():
-            rows = [
-                [
-                    inline_code(str(cell)) if column in section.foreign else cell
-                    for column, cell in enumerate(row)
-                ]
-                for row in section.rows
-            ]
+            rows = [[*row] for row in section.rows]
+            for row in rows:
+                for column in section.foreign:
+                    row[column] = inline_code(str(row[column]))
             shown = markdown_table([header.capitalize() for header in section.headers], rows)
             if not section.title:
                 return shown

@@ -83,11 +83,8 @@ def _given_up(data: dict[str, object], problem: ErrorDetails) -> bool:
     """Give up what the problem is about, or what it is a part of; False if that must not be done."""
     chain = _chain(data, problem["loc"])
     missing = problem["type"] == "missing"
-    name = (
-        problem["loc"][-1]
-        if missing
-        else next((key for _, key in reversed(chain) if isinstance(key, str)), "")
-    )
+    named = [problem["loc"][-1]] if missing else [key for _, key in reversed(chain) if isinstance(key, str)]
+    name = named[0] if named else ""
     if _is_strict(str(name)):
         return False
     while chain:
@@ -133,12 +130,7 @@ def _is_echo(problem: ErrorDetails, problems: list[ErrorDetails]) -> bool:
 
 
 def _is_strict(name: str) -> bool:
-    return (
-        name in ("id", "next_cursor")
-        or name.endswith("_id")
-        or name in _names_of(Decimal)
-        or name in _names_of(Secret)
-    )
+    return name in {"id", "next_cursor", *_names_of(Decimal), *_names_of(Secret)} or name.endswith("_id")
 
 
 @cache

@@ -78,8 +78,8 @@ def settings(
     deadline: float,
     rate_limit_timeout: float = 600.0,
     store: str | Secret | None = None,
-    ca_file: str | os.PathLike[str] | None,
-    user_agent: str | None,
+    ca_file: str | os.PathLike[str] | None = None,
+    user_agent: str | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Settings:
     """Checked settings; a parameter takes precedence over the environment. Raises ``ConfigurationError``."""

@@ -223,9 +223,9 @@ class Stack:
 
 
 def finished(
-    command: Sequence[str], environ: Mapping[str, str], folder: Path | None = None
+    command: Sequence[str], environ: Mapping[str, str], folder: Path | None = None, most: float | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """What a command has printed, and its exit code. It is asked nothing."""
+    """What a command has printed, and its exit code. It is asked nothing, and takes ``most`` seconds."""
     return subprocess.run(
         command,
         cwd=folder,
@@ -233,6 +233,7 @@ def finished(
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
+        timeout=most,
         check=False,
     )
 

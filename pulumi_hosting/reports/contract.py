@@ -170,11 +170,7 @@ def _query(operation: _Node) -> _Node:
 def _answers(name: str, ours: _Node, theirs: _Node) -> Iterator[Mismatch]:
     """Of the successes."""
     own, other = (
-        {
-            status: part.at(*_BODY)
-            for status, part in side.parts("responses").items()
-            if status.startswith("2")
-        }
+        {status: part.at(*_BODY) for status, part in side.parts("responses").items() if status[0] == "2"}
         for side in (ours, theirs)
     )
     row = BY_ID[name]
@@ -210,13 +206,11 @@ def _fields(
             yield Mismatch("changed", name, inner, "optional", "required", breaks=True)
         left, right = own[field].types, other[field].types
         if left and right and not left & right:
-            yield Mismatch(
-                "changed", name, inner, " or ".join(sorted(left)), " or ".join(sorted(right)), True
-            )
+            here, there = (" or ".join(sorted(types)) for types in (left, right))
+            yield Mismatch("changed", name, inner, here, there, breaks=True)
         if not is_sent and depth > 1:
-            yield from _fields(
-                name, inner, own[field].inner, other[field].inner, is_sent=False, depth=depth - 1
-            )
+            both = own[field].inner, other[field].inner
+            yield from _fields(name, inner, *both, is_sent=False, depth=depth - 1)
     for field in other:
         if field not in own:
             yield Mismatch("added", name, f"{place}{mark}{field}", breaks=field in now_required)

@@ -127,11 +127,8 @@ def cost(planned: Planned, prices: AccountPrices) -> CostReport:
     lines = _in_one_currency([_line(change, prices) for change in planned.changes], found)
     totals = _totals(lines)
     renewed = {(line.kind, str(line.id)) for line in lines if line.action == "renew"}  # this run pays it
-    kept = {
-        (line.kind, str(line.id))
-        for change, line in zip(planned.changes, lines, strict=True)
-        if change.after.get("keep_paid")
-    }
+    both = zip(planned.changes, lines, strict=True)
+    kept = {(line.kind, str(line.id)) for change, line in both if change.after.get("keep_paid")}
     balance = None
     if found is not None:
         balance = _forecast(planned.changes, lines, totals, found.kept_paid(kept - renewed))

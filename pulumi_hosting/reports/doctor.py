@@ -36,6 +36,7 @@ from pulumi_hosting.reports.account_objects import reading
 from pulumi_hosting.reports.checks import Check, check, note, ok, problem, warning
 from pulumi_hosting.reports.contract import differences
 from pulumi_hosting.reports.module_scopes import MODULES
+from pulumi_hosting.reports.report import counted
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.webhooks.signature import TOLERANCE_SECONDS
 
@@ -88,15 +89,8 @@ def checks(
 def _settings(environ: Mapping[str, str], **given: str) -> Settings | exceptions.ConfigurationError:
     """The settings, or what is wrong with the part that is not ``given``."""
     try:
-        return settings(
-            given.get("api_key"),
-            given.get("base_url"),
-            timeout=SECONDS,
-            deadline=SECONDS,
-            ca_file=None,
-            user_agent=None,
-            environ=environ,
-        )
+        key, url = given.get("api_key"), given.get("base_url")
+        return settings(key, url, timeout=SECONDS, deadline=SECONDS, environ=environ)
     except exceptions.ConfigurationError as error:
         return error
 
@@ -341,12 +335,10 @@ def _contract(client: Client) -> Check:
     if len(added) > _ADDITIONS_SHOWN:
         details.append(f"{len(added) - _ADDITIONS_SHOWN} more additions: --json lists them")
     breaking = sum(row.breaks for row in used)
-    number = "1 addition" if len(added) == 1 else f"{len(added)} additions"
-    additions = f"{number} that this package does not use"
+    additions = f"{counted(len(added), 'addition')} that this package does not use"
     if not used:
         return ok(additions, "", details, **facts)
-    total = "1 difference" if len(used) == 1 else f"{len(used)} differences"
-    text = f"{total}, {breaking} of which can make calls fail; {additions}"
+    text = f"{counted(len(used), 'difference')}, {breaking} of which can make calls fail; {additions}"
     step = f"{NEWER_VERSION}; if it is the newest, report the lines below"
     return (problem if breaking else warning)(text, step, details, **facts)
 

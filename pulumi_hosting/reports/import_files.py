@@ -309,11 +309,10 @@ _Dumper.add_representer(
 
 
 def _steps_of_playbook(found: AccountImport) -> Steps:
+    verbs = chain(["create"], repeat("edit"))
     secrets = [
         (f"ansible-vault {verb} secrets.yml", f"add the line {variable}: {one.value_of(field)}")
-        for verb, (one, field, variable) in zip(
-            chain(["create"], repeat("edit")), found.secrets(), strict=False
-        )
+        for verb, (one, field, variable) in zip(verbs, found.secrets(), strict=False)
     ]
     with_secrets = "--ask-vault-pass --extra-vars @secrets.yml " if secrets else ""
     return (

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pulumi_hosting.installation import INSTALL_COLLECTION, NEWER_VERSION, PACKAGE, install_extras
 from pulumi_hosting.provider.plugin import install
+from pulumi_hosting.rehearsal.engines import finished
 from pulumi_hosting.reports.checks import Check, check, note, ok, problem, warning
 
 _COLLECTION = Path("ansible_collections", "hosting", "cloud")
@@ -58,15 +59,8 @@ def _version_of(environ: Mapping[str, str], *command: str) -> str | None:
         return None
     environ = {name: value for name, value in environ.items() if name != "HOSTING_API_KEY"}
     try:
-        done = subprocess.run(
-            [program, *command[1:]],
-            env={**environ, "PULUMI_SKIP_UPDATE_CHECK": "true"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_SECONDS,
-            check=False,
-        )
+        variables = {**environ, "PULUMI_SKIP_UPDATE_CHECK": "true"}
+        done = finished([program, *command[1:]], variables, most=_SECONDS)
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return None
     found = re.search(r"\d+\.\d+(\.\d+)?[\w.+-]*", done.stdout)

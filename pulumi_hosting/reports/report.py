@@ -110,6 +110,15 @@ def not_read(what: str, why: str, verb: str = "read") -> str:
     return f"{what} were not {verb}: {reason if subject.casefold() == what.casefold() else why}"
 
 
+def counted(number: int, what: str) -> str:
+    """A number of things, in a sentence.
+
+    >>> counted(1, "problem"), counted(0, "problem")
+    ('1 problem', '0 problems')
+    """
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def plural(kind: str) -> str:
     """Objects of a kind, in a sentence.
 

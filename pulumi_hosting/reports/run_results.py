@@ -402,11 +402,9 @@ def _announce(found: dict[tuple[str, str], PlannedChange], urn: str, message: st
         kinds = [*RESOURCES]
     elif line := _PRICE_LATER.match(message):
         news = {"note": f"price {line['what']}"}
-        kinds = (
-            [managed_objects.SERVER_IP]
-            if "server" in line["what"]
-            else [managed_objects.SERVER, managed_objects.DOMAIN]
-        )
+        kinds = [managed_objects.SERVER, managed_objects.DOMAIN]
+        if "server" in line["what"]:
+            kinds = [managed_objects.SERVER_IP]
     else:
         return
     for key, change in found.items():

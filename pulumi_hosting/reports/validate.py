@@ -27,7 +27,7 @@ from pulumi_hosting.provider.mistake import Mistake
 from pulumi_hosting.provider.names import NAME
 from pulumi_hosting.provider.stack_settings import SETTINGS
 from pulumi_hosting.rehearsal.facts import mapping
-from pulumi_hosting.reports.report import FOUND, CannotAnswer, Report, Unusable
+from pulumi_hosting.reports.report import FOUND, CannotAnswer, Report, Unusable, counted
 
 _ACCOUNT = {SETTINGS["apiKey"], *API_KEY_SOURCES, SETTINGS["baseUrl"]}
 
@@ -84,10 +84,9 @@ def run(directory: Path, config: Mapping[str, str], stack: str | None) -> Report
 
 def _report(resources: int, mistakes: Sequence[Mistake], otherwise: str) -> Report:
     """``otherwise``: what is said of the resources if nothing is wrong."""
-    what = "resource" if resources == 1 else "resources"
     return Report(
         {"resources": resources, "mistakes": [asdict(mistake) for mistake in mistakes]},
-        [*map(str, mistakes)] or [f"{resources} {what} {otherwise}."],
+        [*map(str, mistakes)] or [f"{counted(resources, 'resource')} {otherwise}."],
         exit_code=FOUND if mistakes else 0,
     )
 
@@ -187,13 +186,11 @@ def _resources(scope: Mapping[str, object]) -> dict[str, SourceObject]:
         if not isinstance(name, _Text):
             continue  # Pulumi refuses the program
         package, _, kind = str(mapping(resource).get("type", "")).partition(":")
-        options = {
-            option: reference[1]
-            if (reference := re.fullmatch(r"\$\{\s*([\w-]+)\s*\}", str(value)))
-            else value
-            for option, value in mapping(mapping(resource).get("options")).items()
-            if isinstance(value, bool | str)
-        }
+        given = mapping(mapping(resource).get("options"))
+        options = {option: value for option, value in given.items() if isinstance(value, bool | str)}
+        for option, value in options.items():
+            if reference := re.fullmatch(r"\$\{\s*([\w-]+)\s*\}", str(value)):
+                options[option] = reference[1]
         ours = kind.rpartition(":")[2] if package == NAME else ""
         found[name] = SourceObject(ours, str(mapping(resource).get("name", name)), name.line, options)
     return found

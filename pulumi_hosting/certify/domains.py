@@ -57,8 +57,7 @@ def registered(run: Exchanges, answer: HttpAnswer, zone: dict[str, Any]) -> None
     run.same("domains.register", "status", answer.body.get("status"), wanted, answer)
     has = "domain" in answer.body and s.fits(answer.body.get("charged"), "money")
     run.expect("domains.register", has, "domain or charged is missing", answer)
-    price = zone.get("price_register")
-    run.same("money.domain", "charged", answer.body.get("charged"), price, answer)
+    run.same("money.domain", "charged", answer.body.get("charged"), zone.get("price_register"), answer)
 
 
 def domain(run: Exchanges) -> None:
@@ -80,8 +79,7 @@ def domain(run: Exchanges) -> None:
         return
     run.left_behind(f"domain {name}")
     after = account.balance
-    amount = account.charged("a registration", before, answer, after)
-    account.ledger("a registration", "debit", amount)
+    account.ledger("a registration", "debit", account.charged("a registration", before, answer, after))
     again = account.call("POST", "/domains", json_body=body, step=f"domain {name}", stored=True)
     run.same("idempotency.replay", "a repeated registration", again.data, answer.data, again)
     run.same("idempotency.no-second-charge", "the balance after a repetition", account.balance, after, again)

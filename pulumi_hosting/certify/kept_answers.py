@@ -47,8 +47,7 @@ class KeptAnswers:
     def add(self, answer: HttpAnswer) -> None:
         headers = {name: text for name, text in answer.headers.items() if name.startswith(_KEPT_HEADERS)}
         content = b64encode(answer.content).decode()
-        row = {"sent": answer.sent, "status": answer.status, "headers": headers, "content": content}
-        self._write(row)
+        self._write({"sent": answer.sent, "status": answer.status, "headers": headers, "content": content})
 
     def _write(self, row: object) -> None:
         if self._file is not None:

@@ -23,8 +23,7 @@ def orders_and_money(run: Exchanges) -> None:
             return
         id, body = ordered
         try:
-            server = account.get(f"/servers/{id}")
-            run.part("servers.", sandbox.detail, run, server, id, body, LIVE)
+            run.part("servers.", sandbox.detail, run, account.get(f"/servers/{id}"), id, body, LIVE)
             run.part("servers. addresses.", _changes, account, id)
             run.part("servers.renew money.renewal", _renewal, account, id)
             run.part("addresses.", _address, account, id)
@@ -183,8 +182,7 @@ def _await_order(account: StagingAccount, invoice_id: object) -> int:
 def _changes(account: StagingAccount, id: int) -> None:
     run, path = account.run, f"/servers/{id}"
     change = {"notes": f"certify {run.id} changed", "name": f"certify-{run.id}-b", "auto_renew": False}
-    patched = account.call("PATCH", path, json_body=change)
-    run.status("servers.patch", patched, 200, shape=s.SERVER)
+    run.status("servers.patch", account.call("PATCH", path, json_body=change), 200, shape=s.SERVER)
     read = account.get(path)
     shown = {**read.body, "auto_renew": read.body.get("billing", {}).get("auto_renew")}
     for name, wanted in change.items():
@@ -246,8 +244,7 @@ def _address(account: StagingAccount, id: int) -> None:
     sandbox.bought_address(run, answer, quoted)
     if not answer.ok:
         return
-    amount = account.charged("an address", before, answer, account.balance)
-    account.ledger("an address", "debit", amount)
+    account.ledger("an address", "debit", account.charged("an address", before, answer, account.balance))
     after = account.balance
     again = account.call("POST", f"{path}/ips", step="address", stored=True)
     run.same("idempotency.replay", "a repeated purchase of an address", again.data, answer.data, again)

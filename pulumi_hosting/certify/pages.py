@@ -22,8 +22,7 @@ def paging(run: Exchanges) -> None:
             run.part("pages.", _bounds, run, path)
             run.part("pages.", _walk, run, path, run.reader)
         if ids:
-            walked = _walk(run, "/servers", TEST)
-            found = [entry["id"] for entry in walked if entry.get("id") in ids]
+            found = [entry["id"] for entry in _walk(run, "/servers", TEST) if entry.get("id") in ids]
             run.same("pages.newest-first", "sandbox servers", found, ids[::-1], run.get("/servers?limit=3"))
     finally:
         for number, id in enumerate(ids):

@@ -320,8 +320,7 @@ def _availability(run: Exchanges) -> None:
     if run.shape("domains.availability", answer.data, s.AVAILABILITY, answer):
         run.expect("domains.availability", answer.body["available"], "a free name is not available", answer)
         price = zone.get("price_register")
-        found = answer.body["price_register"]
-        run.same("domains.availability", "price_register", found, price, answer)
+        run.same("domains.availability", "price_register", answer.body["price_register"], price, answer)
     for wrong, reason in (
         (f"certify-{run.id}.nosuchzone", "unsupported_tld"),
         (f"-.{zone['tld'].strip('.')}", "invalid"),

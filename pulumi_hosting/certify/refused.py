@@ -27,8 +27,7 @@ def refusals(run: Exchanges) -> None:
     code = "idempotency_key_required"
     for call in KEYED:
         body: object = {} if call.startswith("POST") else None
-        absent = call.replace("/1", f"/{ABSENT}")
-        run.refused("idempotency.required", 400, absent, code=code, json_body=body)
+        run.refused("idempotency.required", 400, call.replace("/1", f"/{ABSENT}"), code=code, json_body=body)
     run.part("idempotency.length", _key_lengths, run)
     run.part("errors.fields", _fields, run)
     run.part("servers.order-refusals servers.no-capacity", _orders, run)

@@ -96,8 +96,7 @@ def _replays(run: Exchanges, body: dict[str, Any], first: HttpAnswer) -> None:
         run.same("idempotency.replay", f"{name} of a repeated order", found, wanted, again)
     shown = again.body.get("root_password")
     run.expect("idempotency.blanked", not shown, "the replay shows root_password", again)
-    given = first.body.get("root_password")
-    run.expect("servers.created", given, "root_password is empty", first)
+    run.expect("servers.created", first.body.get("root_password"), "root_password is empty", first)
     check, code, step = "idempotency.conflict", "idempotency_conflict", "sandbox order"
     longer, topup = {**body, "months": 3}, {"amount": "50.00", "gateway": "certify"}
     run.refused(check, 409, "POST /servers", code=code, json_body=longer, step=step)
@@ -222,8 +221,7 @@ def _addresses(run: Exchanges, id: int) -> None:
 
 def bought_address(run: Exchanges, answer: HttpAnswer, quoted: HttpAnswer) -> None:
     run.status("addresses.buy", answer, 200, 201, shape=s.ADDRESS_BOUGHT)
-    now = quoted.body.get("prorated_now")
-    run.same("money.address", "charged", answer.body.get("charged"), now, answer)
+    run.same("money.address", "charged", answer.body.get("charged"), quoted.body.get("prorated_now"), answer)
 
 
 def ptr(run: Exchanges, path: str, who: str) -> None:

@@ -324,8 +324,7 @@ class Exchanges:
         reset = _whole(answer.headers.get("x-ratelimit-reset"))
         if left is not None and reset is not None:
             # The service's clock may differ from ours, so only the difference counts.
-            ahead = self.until_reset(answer)
-            self._left[who, bucket] = (left, self.clock.now() + max(0.0, ahead) + 0.5)
+            self._left[who, bucket] = (left, self.clock.now() + max(0.0, self.until_reset(answer)) + 0.5)
 
     # --- what holds for every answer
 

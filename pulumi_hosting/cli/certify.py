@@ -53,8 +53,7 @@ def certify(
     try:
         with listening as receiver:
             keys = account.base_url, test, live, narrow
-            given = RunSettings(*keys, spend, domain, receiver, max_requests, state, progress=_progress)
-            report = run(given)
+            report = run(RunSettings(*keys, spend, domain, receiver, max_requests, state, progress=_progress))
     except OSError as error:
         raise Unusable(f"{error.filename}: {error.strerror}. Next: name another file") from None
     # What the run found comes first: it may have cost money.
@@ -88,8 +87,7 @@ def as_junit(report: Conformance) -> str:
         area, _, name = result.check.partition(".")
         seen = (result.cost, *result.sentences, result.request, result.answer)
         text = "\n".join(seen) if result.verdict == DEPARTURE else ""
-        kind = kinds.get(result.verdict, "")
-        cases.append(Case(f"certify.{area}", name, kind, result.detail, text))
+        cases.append(Case(f"certify.{area}", name, kinds.get(result.verdict, ""), result.detail, text))
     if report.unfinished:
         cases.append(Case("certify", "the run", "error", report.unfinished))
     return junit("pulumi-hosting certify", cases)

@@ -1,6 +1,7 @@
 """The commands: options and help of each, and the module that does its work, loaded when the command runs."""
 
 import os
+from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial
@@ -41,6 +42,14 @@ _config_option = partial(
     metavar="KEY=VALUE",
     help="Stack configuration that the program reads; may be repeated.",
 )
+_host = partial(click.option, default="127.0.0.1", show_default=True, help="The address to listen on.")
+
+
+def _number(name: str, least: int, most: int | None = None, **options: object) -> Callable[[Work], Work]:
+    """An option that takes a whole number."""
+    return click.option(name, type=click.IntRange(least, most), show_default=True, **options)  # type: ignore[arg-type]  # click checks them
+
+
 _LOADED_WHEN_CALLED = {
     "action": Command("pulumi_hosting.cli.action:action", "Renew, pay, restart, reset a password."),
     "emulator": Command(
@@ -131,21 +140,9 @@ _written = partial(click.option, type=click.Path(dir_okay=False, path_type=Path)
 )
 @click.option("--domain", metavar="NAME", help="Register this domain. It stays on the account.")
 @click.option("--webhook-url", metavar="URL", help="A public https URL that forwards to --webhook-port.")
-@click.option("--webhook-host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option(
-    "--webhook-port",
-    type=click.IntRange(1, 65535),
-    default=5000,
-    show_default=True,
-    help="The port to listen on.",
-)
-@click.option(
-    "--max-requests",
-    type=click.IntRange(1),
-    default=2000,
-    show_default=True,
-    help="Stop after this many requests.",
-)
+@_host("--webhook-host")
+@_number("--webhook-port", 1, 65535, default=5000, help="The port to listen on.")
+@_number("--max-requests", 1, default=2000, help="Stop after this many requests.")
 @_written(
     "--state",
     help="Record in this file what the live part did, so that a killed run can continue and orders nothing "
@@ -198,7 +195,7 @@ def doctor() -> None:
 
 
 @main.command(short_help="List until when everything is paid, and what ends.")
-@click.option("--days", type=click.IntRange(1, 1000), default=90, show_default=True, help="How far to look.")
+@_number("--days", 1, 1000, default=90, help="How far to look.")
 @_files(
     "--stack",
     "stacks",
@@ -223,15 +220,10 @@ def renewals() -> None:
 
 
 @main.command(short_help="Serve paid time and balance as metrics for Prometheus.")
-@click.option("--port", type=click.IntRange(0, 65535), default=9973, show_default=True, help="0: a free one.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option(
-    "--interval",
-    type=click.IntRange(1, 86400),
-    default=300,
-    show_default=True,
-    metavar="SECONDS",
-    help="Read the account at most once in this time.",
+@_number("--port", 0, 65535, default=9973, help="0: a free one.")
+@_host("--host")
+@_number(
+    "--interval", 1, 86400, default=300, metavar="SECONDS", help="Read the account at most once in this time."
 )
 @works_in("pulumi_hosting.cli.exporter:run", "exporter")
 def exporter() -> None:
@@ -318,9 +310,10 @@ def recover() -> None:
     "--install-pulumi", is_flag=True, help="Download Pulumi's CLI first (needs the internet), and use it."
 )
 @_written("--junit", "junit_file", help="Write each step as a test case, as JUnit XML.")
-@click.option(
+@_number(
     "--days",
-    type=click.IntRange(1, 1000),
+    1,
+    1000,
     help="Instead of drift and repair, play this many days of paid time after the first up.",
 )
 @click.option("--balance", metavar="AMOUNT", help="The account's balance at the start.")
@@ -379,10 +372,8 @@ def _listening(command: Work) -> Work:
     """The options of a command that receives deliveries."""
     for option in (
         click.option("--path", default="/", show_default=True, help="The path of the subscription's URL."),
-        click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on."),
-        click.option(
-            "--port", type=click.IntRange(0, 65535), default=5000, show_default=True, help="0: a free one."
-        ),
+        _host("--host"),
+        _number("--port", 0, 65535, default=5000, help="0: a free one."),
     ):
         command = option(command)
     return command

@@ -135,8 +135,7 @@ def _base_url(found: Settings | exceptions.ConfigurationError) -> Check:
 @check("shared store")
 def _shared_store(given: str) -> Check:
     try:
-        url = checked_store(given)
-        store_at(url).living()
+        store_at(checked_store(given)).living()
     except exceptions.HostingError as error:
         return Check.of_error(error)
     return ok(f"it answers; this run shares it with every run that has the same {STORE_VARIABLE}")
@@ -253,8 +252,7 @@ def _expiry(client: Client, me: m.Me) -> Check:
     text = f"the key expires on {end:%Y-%m-%d %H:%M} UTC"
     if left < EXPIRY_WARNING:
         days = f"in {left.days} days" if left.days > 1 else f"in {left.total_seconds() / 3600:.0f} h"
-        step = "create another in the control panel"
-        return warning(f"{text}, {days}", step, expires_at=end.isoformat())
+        return warning(f"{text}, {days}", "create another in the control panel", expires_at=end.isoformat())
     return ok(text, expires_at=end.isoformat())
 
 

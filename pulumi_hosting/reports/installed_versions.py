@@ -79,8 +79,7 @@ def _pulumi(environ: Mapping[str, str]) -> Check:
     facts = {"sdk": sdk, "cli": cli}
     if sdk is None:
         text = f"CLI {cli}, and no SDK for Python" if cli else "not installed"
-        step = f"{install_extras('pulumi')}; needed for programs in Python"
-        return note(text, step, **facts)
+        return note(text, f"{install_extras('pulumi')}; needed for programs in Python", **facts)
     if cli is None:
         return note(
             f"SDK {sdk}, and no CLI on PATH",

@@ -53,6 +53,14 @@ def test_each_test_has_an_account_of_its_own(pytester: pytest.Pytester) -> None:
             hosting_client.domains.register(name="shop.com", years=1)
             assert hosting_account.domains == ["shop.com"]
 
+        @pytest.mark.hosting_fault({"panel_timeout": "failed"}, method="POST", path="/servers", times=1)
+        @pytest.mark.hosting_emulator(provisioning_delay=60)
+        def test_an_order_that_failed_has_ended(hosting_client, hosting_account, hosting_clock):
+            hosting_client.servers.create(tariff_id=1, os="debian-12", name="web")
+            assert [order["server_name"] for order in hosting_account.alive("orders")] == ["web"]
+            hosting_clock.advance(hours=1)
+            assert (hosting_account.alive("orders"), hosting_account.servers) == ([], [])
+
         @pytest.mark.hosting_fault({"status": 429, "retry_after": 50}, path="/balance", times=1)
         def test_a_pause_moves_the_clock(hosting_client, hosting_clock, hosting_account):
             before = hosting_clock.now
@@ -61,7 +69,7 @@ def test_each_test_has_an_account_of_its_own(pytester: pytest.Pytester) -> None:
             assert hosting_account.requests == ["GET /balance"] * 2
     """)
     pytester.path.joinpath("account.yaml").write_text("servers: [{name: old, id: 812}]")
-    pytester.runpytest_inprocess(*PLUGIN).assert_outcomes(passed=4)
+    pytester.runpytest_inprocess(*PLUGIN).assert_outcomes(passed=5)
 
 
 def test_mistakes_of_a_test_are_named(pytester: pytest.Pytester) -> None:

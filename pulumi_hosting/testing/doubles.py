@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pulumi_hosting.client.async_services.client import AsyncClient
 
 START = "2027-01-31T08:00:00Z"
-_GONE = ("cancelled", "terminated")
+_GONE = ("cancelled", "terminated", "failed")
 _HERE = "http://127.0.0.1:1"
 """The address of an emulator in this process, where nothing listens."""
 

@@ -47,17 +47,15 @@ def _simulated_domain(run: Exchanges) -> None:
             words = ("transfer_pending", "pending_transfer", "pending")
             holds = moved.body.get("status") in words and s.fits(moved.body.get("charged"), "money")
             run.expect("domains.transfer", holds, f"status is {moved.body.get('status')}", moved)
-            price = zone.get("price_transfer")
-            run.same("domains.transfer", "charged", moved.body.get("charged"), price, moved)
+            run.has("domains.transfer", moved, charged=zone.get("price_transfer"))
 
 
 def registered(run: Exchanges, answer: HttpAnswer, zone: dict[str, Any]) -> None:
     run.status("domains.register", answer, 201, 202)
-    wanted = "registered" if answer.is_(201) else "pending"
-    run.same("domains.register", "status", answer.body.get("status"), wanted, answer)
+    run.has("domains.register", answer, status="registered" if answer.is_(201) else "pending")
     has = "domain" in answer.body and s.fits(answer.body.get("charged"), "money")
     run.expect("domains.register", has, "domain or charged is missing", answer)
-    run.same("money.domain", "charged", answer.body.get("charged"), zone.get("price_register"), answer)
+    run.has("money.domain", answer, charged=zone.get("price_register"))
 
 
 def domain(run: Exchanges) -> None:
@@ -87,8 +85,7 @@ def domain(run: Exchanges) -> None:
     words = f"answered {second.short}, not domain_exists"
     run.expect("domains.exists", second.is_(409, "domain_exists"), words, second)
     availability = account.get(f"/domains/availability?name={name}")
-    run.same("domains.taken", "available", availability.body.get("available"), False, availability)
-    run.same("domains.taken", "reason", availability.body.get("reason"), "taken", availability)
+    run.has("domains.taken", availability, available=False, reason="taken")
     if run.hooks is not None and answer.is_(201):
         run.hooks.expect("domain.registered", s.DOMAIN)
     listed = account.get("/domains?limit=100")
@@ -104,7 +101,7 @@ def _one_domain(account: StagingAccount, id: int, zone: dict[str, Any]) -> None:
     if read.body.get("status") == "pending":
         raise Skip("the registration stays pending")
     run.status("domains.read", read, 200) and run.shape("domains.shape", read.data, s.DOMAIN, read)
-    run.same("domains.defaults", "auto_renew", read.body.get("auto_renew"), False, read)
+    run.has("domains.defaults", read, auto_renew=False)
     servers = ["ns1.certify.example.org", "ns2.certify.example.org"]
     changed = account.call("PUT", f"{path}/nameservers", json_body={"nameservers": servers})
     run.status("domains.nameservers", changed, 200)

@@ -88,8 +88,7 @@ def _topup(account: StagingAccount, hooks: Webhooks | None) -> None:
     )
     run.left_behind(f"unpaid top-up invoice {id}")
     read = read_invoice(run, id, LIVE)
-    for name, wanted in (("type", "topup"), ("status", "not_paid"), ("amount", amount)):
-        run.same("account.topup-invoice", name, read.body.get(name), wanted, read)
+    run.has("account.topup-invoice", read, type="topup", status="not_paid", amount=amount)
     run.same("account.topup-invoice", "the balance after a top-up", account.balance, before, made)
     link = account.call("POST", f"/invoices/{id}/payment-link", json_body={"gateway": gateway})
     run.status("invoices.payment-link", link, 200, shape=s.PAYMENT_LINK)
@@ -146,8 +145,7 @@ def _order(
         if invoice_id:
             account.paid_invoice("an order", invoice_id, amount, ("vds_purchase",))
         order = account.read("orders.read", f"/orders/{invoice_id}", shape=s.ORDER)
-        for name, wanted in (("server_id", id), ("status", "active"), ("invoice_id", invoice_id)):
-            run.same("orders.read", name, order.body.get(name), wanted, order)
+        run.has("orders.read", order, server_id=id, status="active", invoice_id=invoice_id)
     run.ordered = True
     run.removed("/servers")
     run.made(f"server {id}", "DELETE", f"/servers/{id}", LIVE)
@@ -171,7 +169,7 @@ def _await_order(account: StagingAccount, invoice_id: object) -> int:
     )
     run.status("orders.read", order, 200)
     if order.body.get("server_id"):
-        run.same("orders.read", "status", order.body.get("status"), "active", order)
+        run.has("orders.read", order, status="active")
         return int(order.body["server_id"])
     if order.body.get("status") in ended:
         raise Skip("the order did not become a server")

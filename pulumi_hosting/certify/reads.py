@@ -183,7 +183,7 @@ def read_invoice(run: Exchanges, id: object, who: str) -> HttpAnswer:
     """One invoice and its PDF."""
     answer = run.read("invoices.read", f"/invoices/{id}", who)
     invoice(run, answer.data, answer)
-    run.same("invoices.read", "id", answer.body.get("id"), id, answer)
+    run.has("invoices.read", answer, id=id)
     run.expect("invoices.read", answer.body.get("pdf_url"), "there is no pdf_url", answer)
     pdf = run.get(f"/invoices/{id}/pdf", who)
     kind, shown = pdf.headers.get("content-type", ""), pdf.headers.get("content-disposition", "")
@@ -356,7 +356,7 @@ def api_keys(run: Exchanges) -> None:
         is_refused = answer.status == 403 or answer.code == "insufficient_scope"
         if who != NARROW or not is_refused:  # a deployment may ask for a scope
             run.status("keys.read", answer, 200)
-            run.same("keys.read", "id", answer.body.get("id"), own, answer)
+            run.has("keys.read", answer, id=own)
         for is_expensive_bucket, name in ((False, "rate_per_minute"), (True, "rate_expensive_per_minute")):
             limit = answer.body.get(name)
             usual = LIMITS[is_expensive_bucket]

@@ -19,7 +19,7 @@ class HttpReceiver:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 length = self.headers.get("Content-Length", "0")
-                size = int(length) if length.isdigit() else 0
+                size = int(length) if length.isdecimal() else 0
                 headers = {name.lower(): text for name, text in self.headers.items()}
                 receiver._seen.append(WebhookDelivery(headers, self.rfile.read(min(size, LARGEST))))
                 self.send_response(receiver.answer)

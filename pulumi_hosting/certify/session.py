@@ -160,6 +160,11 @@ class Exchanges:
     def same(self, check: str, what: str, found: object, expected: object, answer: HttpAnswer) -> bool:
         return self.expect(check, found == expected, f"{what} is {found}, not {expected}", answer)
 
+    def has(self, check: str, answer: HttpAnswer, **expected: object) -> None:
+        """The object of the answer has these fields."""
+        for name, value in expected.items():
+            self.same(check, name, answer.body.get(name), value, answer)
+
     # --- requests
 
     def step(self, name: str) -> str:

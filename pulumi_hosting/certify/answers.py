@@ -44,6 +44,11 @@ class HttpAnswer:
         return [entry for entry in data if isinstance(entry, dict)] if isinstance(data, list) else []
 
     @property
+    def ids(self) -> list[Any]:
+        """Of the objects of a list."""
+        return [entry.get("id") for entry in self.items]
+
+    @property
     def error(self) -> dict[str, Any]:
         return mapping(self.body.get("error"))
 

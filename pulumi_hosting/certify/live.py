@@ -53,8 +53,7 @@ def _ssh_key(account: StagingAccount) -> int | None:
     is_whole = str(made.body.get("public_key")).startswith(sandbox.PUBLIC_KEY)
     run.expect("ssh-keys.create", is_whole, "public_key is not the one that was sent", made)
     listed = account.get("/ssh-keys")
-    known = [entry.get("id") for entry in listed.items]
-    run.expect("ssh-keys.create", id in known, "the created key is not listed", listed)
+    run.expect("ssh-keys.create", id in listed.ids, "the created key is not listed", listed)
     run.each("ssh-keys.shape", listed, s.SSH_KEY)
     again = account.call("POST", "/ssh-keys", json_body={**body, "name": f"certify-{run.id}-2"})
     run.reading("duplicate_ssh_key", "second" if again.ok else "conflict")
@@ -96,8 +95,8 @@ def _topup(account: StagingAccount, hooks: Webhooks | None) -> None:
     for who, expected in (("status", "not_paid"), ("type", "topup")):
         found = account.get(f"/invoices?limit=100&{who}={expected}")
         others = [entry for entry in found.items if entry.get(who) != expected]
-        has = id in [entry.get("id") for entry in found.items]
-        run.expect("invoices.filters", has and not others, f"{who} does not filter", found)
+        has_only_it = id in found.ids and not others
+        run.expect("invoices.filters", has_only_it, f"{who} does not filter", found)
     if hooks is not None:
         hooks.retried("invoice.created", s.INVOICE)
 
@@ -235,7 +234,7 @@ def _address(account: StagingAccount, id: int) -> None:
         return
     price = Decimal(quoted.body.get("prorated_now", "0"))
     run.may_spend(price, "an address")
-    known = {entry["id"] for entry in account.get(f"{path}/ips").items}
+    known = {*account.get(f"{path}/ips").ids}
     recurring = Decimal(account.get(path).body["billing"]["recurring_amount"])
     before = account.balance
     answer = account.call("POST", f"{path}/ips", step="address")
@@ -247,7 +246,7 @@ def _address(account: StagingAccount, id: int) -> None:
     again = account.call("POST", f"{path}/ips", step="address", stored=True)
     run.same("idempotency.replay", "a repeated purchase of an address", again.data, answer.data, again)
     run.same("idempotency.no-second-charge", "the balance after a repetition", account.balance, after, again)
-    listed = account.until(f"{path}/ips", lambda listed: {entry["id"] for entry in listed.items} - known)
+    listed = account.until(f"{path}/ips", lambda listed: {*listed.ids} - known)
     new = [entry for entry in listed.items if entry["id"] not in known]
     shown = account.get(path).body.get("ips")
     if not new and isinstance(shown, list) and len(shown) > len(listed.items):
@@ -264,8 +263,8 @@ def _address(account: StagingAccount, id: int) -> None:
         run.expect("addresses.release", released.ok or was_sent, f"answered {released.short}", released)
         run.same("addresses.release", "the balance after a release", account.balance, after, released)
         left = account.get(f"{path}/ips")
-        ids = [other["id"] for other in left.items]
-        run.expect("addresses.release", entry["id"] not in ids, "the address is still listed", left)
+        is_gone = entry["id"] not in left.ids
+        run.expect("addresses.release", is_gone, "the address is still listed", left)
 
 
 def _reinstall(account: StagingAccount, id: int, image: str) -> None:

@@ -46,13 +46,13 @@ def _servers(run: Exchanges) -> list[int]:
 
 def _bounds(run: Exchanges, path: str) -> None:
     for limit in ("0", "101", "-1", "certify"):
-        run.status("pages.limit", run.get(f"{path}?limit={limit}", run.reader), 400)
-    most = run.read("pages.limit", f"{path}?limit=100", run.reader)
-    first = run.get(path, run.reader)
+        run.status("pages.limit", run.get(f"{path}?limit={limit}"), 400)
+    most = run.read("pages.limit", f"{path}?limit=100")
+    first = run.get(path)
     run.same("pages.limit", "the number without a limit", len(first.items), min(len(most.items), 50), first)
     run.shape("pages.shape", first.data, s.PAGE, first)
     for cursor in ("certify", "e30", "AAAA.BBBB"):
-        run.refused("pages.cursor", 400, f"GET {path}?cursor={cursor}", run.reader, code="invalid_cursor")
+        run.refused("pages.cursor", 400, f"GET {path}?cursor={cursor}", code="invalid_cursor")
 
 
 def _walk(run: Exchanges, path: str, who: str) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from pulumi_hosting.certify import shapes as s
 from pulumi_hosting.certify.answers import HttpAnswer
 from pulumi_hosting.certify.operations import KEYED, SCOPED, WEBHOOKS, is_expensive
-from pulumi_hosting.certify.session import LIMITS, LIVE, NARROW, TEST, Exchanges, Skip
+from pulumi_hosting.certify.session import LIMITS, LIVE, NARROW, READER, TEST, Exchanges, Skip
 
 ABSENT = 999_999_999_999
 """The id of an object that no account has."""
@@ -23,7 +23,7 @@ def meta(run: Exchanges) -> None:
     in_path = run.settings.base_url.rstrip("/").endswith("/v1")
     run.expect("meta.version", in_path, "the base URL does not end in /v1")
     _description(run)
-    run.read("meta.me", "/me", run.reader, shape=s.ME)
+    run.read("meta.me", "/me", shape=s.ME)
     for who, key in run.keys.items():
         if who in (TEST, LIVE):
             run.expect("auth.prefix", key.startswith(f"vk_{who}_"), f"the {who} key starts otherwise")
@@ -72,13 +72,13 @@ def _request_ids(run: Exchanges) -> None:
         ("certify/1 (2)", "certify12"),
         (_TOO_LONG, _TOO_LONG[:64]),
     ):
-        answer = run.get("/me", run.reader, headers={"X-Request-ID": sent})
+        answer = run.get("/me", headers={"X-Request-ID": sent})
         run.expect(check, answer.ok, f"answered {answer.short}", answer)
         run.same(check, f"X-Request-ID for {sent!r}", answer.headers.get("x-request-id"), expected, answer)
-    answer = run.get("/me", run.reader, headers={"X-Request-ID": "/// ()"})
+    answer = run.get("/me", headers={"X-Request-ID": "/// ()"})
     own = answer.headers.get("x-request-id", "")
     run.expect(check, own and "/" not in own, "no X-Request-ID is generated if nothing remains", answer)
-    others = {run.get("/me", run.reader).headers.get("x-request-id") for _ in range(2)}
+    others = {run.get("/me").headers.get("x-request-id") for _ in range(2)}
     run.expect(check, len(others - {own}) == 2, "two answers have the same generated X-Request-ID", answer)
 
 
@@ -95,21 +95,21 @@ def _callers(run: Exchanges) -> None:
         headers = {"Authorization": sent}
         run.refused("auth.required", 401, "GET /me", None, code="invalid_token", headers=headers)
     for path in ("/invoices", "/servers", "/domains", "/orders", "/catalog/tariffs"):
-        run.refused("errors.not-found", 404, f"GET {path}/{ABSENT}", run.reader, code="not_found")
-    run.status("errors.not-found", run.get("/certify/no-such-path", run.reader), 404)
-    run.status("errors.method", run.call("PUT", "/balance", run.reader, json_body={}), 405)
+        run.refused("errors.not-found", 404, f"GET {path}/{ABSENT}", code="not_found")
+    run.status("errors.not-found", run.get("/certify/no-such-path"), 404)
+    run.status("errors.method", run.call("PUT", "/balance", json_body={}), 405)
 
 
 def account(run: Exchanges) -> None:
-    answer = run.read("account.account", "/account", run.reader, shape=s.ACCOUNT)
-    balance = run.read("account.balance", "/balance", run.reader)
+    answer = run.read("account.account", "/account", shape=s.ACCOUNT)
+    balance = run.read("account.balance", "/balance")
     if run.shape("account.balance", balance.data, s.BALANCE, balance):
         found, due = (Decimal(balance.body[name]) for name in ("balance", "upcoming_7d"))
         low = balance.body["low_balance"]
         run.same("account.low-balance", f"low_balance with {found} and {due} due", low, found < due, balance)
         known = answer.body.get("currency")
         run.same("money.currency", "currency of the balance", balance.body["currency"], known, balance)
-    info = run.read("account.topup-info", "/balance/topup-info", run.reader)
+    info = run.read("account.topup-info", "/balance/topup-info")
     if run.shape("account.topup-info", info.data, s.TOPUP_INFO, info):
         least, most = Decimal(info.body["min"]), Decimal(info.body["max"])
         run.expect("account.topup-info", least <= most, f"min is {least}, and max {most}", info)
@@ -118,14 +118,14 @@ def account(run: Exchanges) -> None:
 
 def transactions(run: Exchanges) -> None:
     """Once there are some: what a run with a live key paid is among them."""
-    answer = run.read("account.transactions", "/transactions?limit=100", run.reader, shape=s.PAGE)
+    answer = run.read("account.transactions", "/transactions?limit=100", shape=s.PAGE)
     for entry in answer.items:
         run.shape("account.transactions", entry, s.TRANSACTION, answer)
         if entry.get("type") != "adjustment":
             signed = str(entry.get("amount")).startswith("-")
             run.expect("account.transactions", not signed, "the amount of a transaction is signed", answer)
     for direction in ("credit", "debit"):
-        found = run.get(f"/transactions?limit=100&direction={direction}", run.reader)
+        found = run.get(f"/transactions?limit=100&direction={direction}")
         wanted = [entry for entry in answer.items if entry.get("direction") == direction]
         same = found.items[: len(wanted)] == wanted
         run.expect("account.transaction-filters", same, "direction does not filter", found)
@@ -146,29 +146,29 @@ def _times(run: Exchanges, text: str, every: HttpAnswer) -> None:
     wanted = {entry.get("id") for entry in every.items if start <= moment(entry["created_at"])}
     forms = (text, start.astimezone(elsewhere).isoformat())
     for form in forms:
-        found = run.get(f"/transactions?limit=100&since={quote(form)}", run.reader)
-        ids = {entry.get("id") for entry in found.items}
-        run.expect("account.transaction-filters", wanted <= ids, f"since={form} leaves some out", found)
+        found = run.get(f"/transactions?limit=100&since={quote(form)}")
+        has_all = wanted <= {*found.ids}
+        run.expect("account.transaction-filters", has_all, f"since={form} leaves some out", found)
         early = [entry for entry in found.items if moment(entry["created_at"]) < start]
         run.expect("account.transaction-filters", not early, f"since={form} has earlier ones", found)
     form = last.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    found = run.get(f"/transactions?limit=100&until={form}", run.reader)
+    found = run.get(f"/transactions?limit=100&until={form}")
     late = [entry for entry in found.items if moment(entry["created_at"]) > last]
     run.expect("account.transaction-filters", found.ok and not late, "until has later ones", found)
 
 
 def _invoices(run: Exchanges) -> None:
-    answer = run.read("invoices.list", "/invoices?limit=100", run.reader, shape=s.PAGE)
+    answer = run.read("invoices.list", "/invoices?limit=100", shape=s.PAGE)
     for entry in answer.items:
         invoice(run, entry, answer)
     for name, value in {(name, entry.get(name)) for entry in answer.items for name in ("status", "type")}:
-        found = run.get(f"/invoices?limit=100&{name}={value}", run.reader)
+        found = run.get(f"/invoices?limit=100&{name}={value}")
         others = [entry for entry in found.items if entry.get(name) != value]
         run.expect("invoices.filters", found.items and not others, f"{name} does not filter", found)
     for name in ("status", "type"):
-        run.status("invoices.filters", run.get(f"/invoices?{name}=certify", run.reader), 400)
+        run.status("invoices.filters", run.get(f"/invoices?{name}=certify"), 400)
     if answer.items:
-        read_invoice(run, answer.items[0].get("id"), run.reader)
+        read_invoice(run, answer.items[0].get("id"), READER)
 
 
 def invoice(run: Exchanges, value: object, answer: HttpAnswer) -> None:
@@ -203,14 +203,13 @@ def catalog(run: Exchanges) -> None:
         raise Skip("the catalog has no tariffs")
     run.sold_out = [entry for entry in tariffs.items if entry.get("in_stock") is False]
     first = tariffs.items[0]
-    run.read("catalog.tariffs", f"/catalog/tariffs/{first['id']}", run.reader, shape=s.TARIFF)
+    run.read("catalog.tariffs", f"/catalog/tariffs/{first['id']}", shape=s.TARIFF)
     location_id = first["location"].get("id")
     if isinstance(location_id, int):
-        found = run.get(f"/catalog/tariffs?location_id={location_id}", run.reader)
-        ids = {entry["id"] for entry in found.items}
+        found = run.get(f"/catalog/tariffs?location_id={location_id}")
         wanted = {entry["id"] for entry in tariffs.items if entry["location"].get("id") == location_id}
-        run.same("catalog.tariff-filter", "tariffs of a location", ids, wanted, found)
-    run.status("catalog.tariff-filter", run.get("/catalog/tariffs?location_id=0", run.reader), 400)
+        run.same("catalog.tariff-filter", "tariffs of a location", {*found.ids}, wanted, found)
+    run.status("catalog.tariff-filter", run.get("/catalog/tariffs?location_id=0"), 400)
     locations = whole(run, "/catalog/locations")
     codes = {entry.get("code") for entry in locations.items}
     known = {entry["location"]["code"] for entry in tariffs.items}
@@ -228,9 +227,9 @@ def _zones(run: Exchanges) -> None:
         run.expect("catalog.zones", 1 <= years[0] <= years[1], f"years are {years}", zones)
 
 
-def whole(run: Exchanges, path: str, who: str | None = None) -> HttpAnswer:
+def whole(run: Exchanges, path: str, who: str = READER) -> HttpAnswer:
     """A short list, which comes whole."""
-    answer = run.read("pages.whole", path, who or run.reader)
+    answer = run.read("pages.whole", path, who)
     is_list = isinstance(answer.body.get("data"), list)
     run.expect("pages.whole", is_list and not answer.body.get("next_cursor"), "it is not whole", answer)
     return answer
@@ -242,20 +241,18 @@ def _images(run: Exchanges, tariffs: HttpAnswer) -> None:
     run.expect("catalog.os", slugs and all(slugs), "an image has no slug", images)
     for entry in tariffs.items:
         if entry.get("excluded_os") or entry is tariffs.items[0]:
-            found = run.get(f"/catalog/os?tariff_id={entry['id']}", run.reader)
+            found = run.get(f"/catalog/os?tariff_id={entry['id']}")
             wanted = slugs - set(entry.get("excluded_os") or ())
             left = {image.get("slug") for image in found.items}
             run.same("catalog.os-filter", f"images of tariff {entry['id']}", left, wanted, found)
-    run.status("catalog.os-filter", run.get("/catalog/os?tariff_id=0", run.reader), 400)
+    run.status("catalog.os-filter", run.get("/catalog/os?tariff_id=0"), 400)
 
 
 def _quotes(run: Exchanges, tariffs: list[dict[str, Any]]) -> None:
-    balance = Decimal(run.get("/balance", run.reader).body.get("balance", "0"))
+    balance = Decimal(run.get("/balance").body.get("balance", "0"))
     tariff = tariffs[0]
     for months in (1, 12):
-        answer = run.read(
-            "catalog.quote", f"/catalog/quote?tariff_id={tariff['id']}&months={months}", run.reader
-        )
+        answer = run.read("catalog.quote", f"/catalog/quote?tariff_id={tariff['id']}&months={months}")
         if run.shape("catalog.quote", answer.data, s.QUOTE, answer):
             total, short = Decimal(answer.body["total"]), Decimal(answer.body["shortfall"])
             enough = answer.body["balance_sufficient"]
@@ -266,11 +263,11 @@ def _quotes(run: Exchanges, tariffs: list[dict[str, Any]]) -> None:
             run.expect("catalog.quote", fits, f"{months} months cost {total}, a month {most}", answer)
     for entry in [entry for entry in tariffs if entry.get("hourly_available")][:1]:
         by_hours = f"/catalog/quote?tariff_id={entry['id']}&hours="
-        run.status("catalog.quote", run.get(f"{by_hours}720", run.reader), 200)
+        run.status("catalog.quote", run.get(f"{by_hours}720"), 200)
         for hours in (0, 2161):
-            run.status("catalog.quote-bounds", run.get(f"{by_hours}{hours}", run.reader), 400)
+            run.status("catalog.quote-bounds", run.get(f"{by_hours}{hours}"), 400)
     base = f"/catalog/quote?tariff_id={tariff['id']}"
-    brief, long = (run.get(f"{base}&months=1&promo_code={'A' * size}", run.reader) for size in (5, 64))
+    brief, long = (run.get(f"{base}&months=1&promo_code={'A' * size}") for size in (5, 64))
     run.same("catalog.quote-bounds", "the answer to 64 characters", long.short, brief.short, long)
     for bad in (
         f"{base}&months=2",
@@ -279,30 +276,30 @@ def _quotes(run: Exchanges, tariffs: list[dict[str, Any]]) -> None:
         "/catalog/quote?months=1",
         "/catalog/quote?tariff_id=0&months=1",
     ):
-        run.status("catalog.quote-bounds", run.get(bad, run.reader), 400)
+        run.status("catalog.quote-bounds", run.get(bad), 400)
     absent = f"GET /catalog/quote?tariff_id={ABSENT}&months=1"
-    run.refused("catalog.quote-unknown", 404, absent, run.reader, code="not_found")
+    run.refused("catalog.quote-unknown", 404, absent, code="not_found")
 
 
 # --- objects ------------------------------------------------------------------------------------------------
 
 
 def objects(run: Exchanges) -> None:
-    servers = run.read("servers.list", "/servers?limit=100", run.reader, shape=s.PAGE)
+    servers = run.read("servers.list", "/servers?limit=100", shape=s.PAGE)
     run.each("servers.shape", servers, s.SERVER)
-    run.status("servers.filters", run.get("/servers?status=certify", run.reader), 400)
+    run.status("servers.filters", run.get("/servers?status=certify"), 400)
     for length, status in ((46, 400), (45, 200)):
         address = "0000:0000:0000:0000:0000:ffff:192.168.100.2281"[:length]
-        run.status("servers.filters", run.get(f"/servers?ip={address}", run.reader), status)
-    orders = run.read("orders.list", "/orders", run.reader, shape=s.PAGE)
+        run.status("servers.filters", run.get(f"/servers?ip={address}"), status)
+    orders = run.read("orders.list", "/orders", shape=s.PAGE)
     run.each("orders.list", orders, s.ORDER)
     keys = whole(run, "/ssh-keys")
     run.each("ssh-keys.shape", keys, s.SSH_KEY)
-    domains = run.read("domains.list", "/domains?limit=100", run.reader, shape=s.PAGE)
+    domains = run.read("domains.list", "/domains?limit=100", shape=s.PAGE)
     for entry in domains.items:
         run.shape("domains.shape", entry, s.DOMAIN, domains)
-        run.status("domains.read", run.get(f"/domains/{entry['id']}", run.reader), 200)
-    run.status("domains.list", run.get("/domains?status=certify", run.reader), 400)
+        run.status("domains.read", run.get(f"/domains/{entry['id']}"), 200)
+    run.status("domains.list", run.get("/domains?status=certify"), 400)
     run.part("domains.availability", _availability, run)
     if TEST in run.keys:
         for call in WEBHOOKS:
@@ -311,12 +308,12 @@ def objects(run: Exchanges) -> None:
 
 
 def _availability(run: Exchanges) -> None:
-    zones = run.get("/catalog/zones", run.reader).items
+    zones = run.get("/catalog/zones").items
     if not zones:
         raise Skip("the catalog has no zones")
     zone = zones[0]
     name = f"certify-{run.id}.{zone['tld'].strip('.')}"
-    answer = run.read("domains.availability", f"/domains/availability?name={name}", run.reader)
+    answer = run.read("domains.availability", f"/domains/availability?name={name}")
     if run.shape("domains.availability", answer.data, s.AVAILABILITY, answer):
         run.expect("domains.availability", answer.body["available"], "a free name is not available", answer)
         price = zone.get("price_register")
@@ -325,14 +322,14 @@ def _availability(run: Exchanges) -> None:
         (f"certify-{run.id}.nosuchzone", "unsupported_tld"),
         (f"-.{zone['tld'].strip('.')}", "invalid"),
     ):
-        answer = run.get(f"/domains/availability?name={wrong}", run.reader)
+        answer = run.get(f"/domains/availability?name={wrong}")
         if answer.status != 400:
             run.shape("domains.availability", answer.data, s.AVAILABILITY, answer)
             run.same("domains.availability", f"reason of {wrong}", answer.body.get("reason"), reason, answer)
-    run.status("domains.availability", run.get("/domains/availability", run.reader), 400)
+    run.status("domains.availability", run.get("/domains/availability"), 400)
     forms = [f"bücher-{run.id}.{zone['tld'].strip('.')}"]
     forms.append(forms[0].encode("idna").decode())
-    both = [run.get(f"/domains/availability?name={quote(form)}", run.reader) for form in forms]
+    both = [run.get(f"/domains/availability?name={quote(form)}") for form in forms]
     same = both[0].status == both[1].status and both[0].body.get("available") == both[1].body.get("available")
     run.expect("domains.availability-idn", same, "Unicode and punycode are answered differently", both[0])
 

@@ -7,7 +7,7 @@ from typing import Any
 from pulumi_hosting.certify import shapes as s
 from pulumi_hosting.certify.answers import HttpAnswer
 from pulumi_hosting.certify.reads import ABSENT, whole
-from pulumi_hosting.certify.session import LIMITS, LIVE, SANDBOX_IDS, TEST, Exchanges, Skip
+from pulumi_hosting.certify.session import LIMITS, LIVE, READER, SANDBOX_IDS, TEST, Exchanges, Skip
 
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHsfB1y0fXZ0m0oH0w5nq3t3v9f2dN8mQK4h1XW0qEpR"
 
@@ -19,21 +19,21 @@ def need_test_key(run: Exchanges) -> None:
 
 def choose(run: Exchanges) -> tuple[dict[str, Any], str]:
     """The cheapest tariff that can be ordered and refunded, and an image for it."""
-    tariffs = run.get("/catalog/tariffs", run.reader).items
+    tariffs = run.get("/catalog/tariffs").items
     sold = [entry for entry in tariffs if entry.get("in_stock") and not entry.get("non_refundable")]
     if not sold:
         raise Skip("no tariff is in stock")
     tariff = min(sold, key=lambda entry: Decimal(entry["price_monthly"]))
-    images = run.get(f"/catalog/os?tariff_id={tariff['id']}", run.reader).items
+    images = run.get(f"/catalog/os?tariff_id={tariff['id']}").items
     if not images:
         raise Skip(f"there is no image for tariff {tariff['id']}")
     linux = [image for image in images if image.get("family") in (None, "linux")]
     return tariff, (linux or images)[0]["slug"]
 
 
-def topup_body(run: Exchanges, who: str | None = None, **options: Any) -> dict[str, Any]:
+def topup_body(run: Exchanges, who: str = READER, **options: Any) -> dict[str, Any]:
     """The smallest top-up that is allowed."""
-    info = run.get("/balance/topup-info", who or run.reader, **options).body
+    info = run.get("/balance/topup-info", who, **options).body
     gateway = (info.get("gateways") or [""])[0]
     return {"amount": f"{Decimal(info.get('min', '10.00')):.2f}", "gateway": gateway}
 
@@ -46,7 +46,7 @@ def simulated_order(run: Exchanges) -> None:
     need_test_key(run)
     tariff, image = choose(run)
     before = balance(run)
-    invoices = _ids(run.get("/invoices?limit=100"))
+    invoices = run.get("/invoices?limit=100").ids
     body = {"tariff_id": tariff["id"], "os": image, "name": f"certify-{run.id}", "months": 1}
     quoted = run.get(f"/catalog/quote?tariff_id={tariff['id']}&months=1")
     answer = run.call("POST", "/servers", TEST, json_body=body, step="sandbox order")
@@ -78,11 +78,7 @@ def simulated_order(run: Exchanges) -> None:
         run.part("servers.delete", _delete, run, id)
     run.same("sandbox.nothing-charged", "the balance after simulations", balance(run), before, answer)
     listed = run.get("/invoices?limit=100")
-    run.same("sandbox.nothing-charged", "invoices after simulations", _ids(listed), invoices, listed)
-
-
-def _ids(answer: HttpAnswer) -> list[object]:
-    return [entry.get("id") for entry in answer.items]
+    run.same("sandbox.nothing-charged", "invoices after simulations", listed.ids, invoices, listed)
 
 
 def _replays(run: Exchanges, body: dict[str, Any], first: HttpAnswer) -> None:
@@ -111,25 +107,25 @@ def _replays(run: Exchanges, body: dict[str, Any], first: HttpAnswer) -> None:
 
 def _visible(run: Exchanges, id: int, body: dict[str, Any]) -> None:
     listed = run.get("/servers?limit=100")
-    run.expect("sandbox.visible", id in _ids(listed), "the sandbox server is not in the list", listed)
+    run.expect("sandbox.visible", id in listed.ids, "the sandbox server is not in the list", listed)
     run.each("servers.shape", listed, s.SERVER)
     if LIVE in run.keys:
         other = run.get("/servers?limit=100", LIVE)
-        run.expect("sandbox.visible", id not in _ids(other), "a live key sees the sandbox server", other)
+        run.expect("sandbox.visible", id not in other.ids, "a live key sees the sandbox server", other)
         run.refused("sandbox.visible", 404, f"GET /servers/{id}", LIVE, code="not_found")
     server = run.get(f"/servers/{id}")
     detail(run, server, id, body)
     found = run.get("/servers?limit=100&status=active")
     wrong = [entry for entry in found.items if entry.get("status") != "active"]
-    run.expect("servers.filters", id in _ids(found) and not wrong, "status does not filter", found)
+    run.expect("servers.filters", id in found.ids and not wrong, "status does not filter", found)
     found = run.get("/servers?limit=100&status=terminated")
-    run.expect("servers.filters", id not in _ids(found), "status does not filter", found)
+    run.expect("servers.filters", id not in found.ids, "status does not filter", found)
     address = server.body.get("ip") or server.body.get("primary_ip")
     if address:
         found = run.get(f"/servers?ip={address}")
-        run.expect("servers.filters", id in _ids(found), "ip does not find the server", found)
+        run.expect("servers.filters", id in found.ids, "ip does not find the server", found)
         found = run.get("/servers?ip=192.0.2.123")
-        run.expect("servers.filters", id not in _ids(found), "ip does not filter", found)
+        run.expect("servers.filters", id not in found.ids, "ip does not filter", found)
     live = run.read("servers.live", f"/servers/{id}?include=live")
     parts = live.body.get("live")
     run.expect("servers.live", parts or "power" in live.body, "include=live adds nothing", live)
@@ -314,7 +310,7 @@ def deleted(run: Exchanges, answer: HttpAnswer) -> Decimal | None:
 
 def simulated_writes(run: Exchanges) -> None:
     need_test_key(run)
-    before, invoices = balance(run), _ids(run.get("/invoices?limit=100"))
+    before, invoices = balance(run), run.get("/invoices?limit=100").ids
     body = topup_body(run)
     amount, gateway = body["amount"], body["gateway"]
     topup = run.call("POST", "/balance/topup", TEST, json_body=body, step="sandbox topup")
@@ -347,7 +343,7 @@ def simulated_writes(run: Exchanges) -> None:
         run.expect("sandbox.nothing-charged", not is_new, "a simulated SSH key is listed", made)
     run.same("sandbox.nothing-charged", "the balance after simulations", balance(run), before, topup)
     listed = run.get("/invoices?limit=100")
-    run.same("sandbox.nothing-charged", "invoices after simulations", _ids(listed), invoices, listed)
+    run.same("sandbox.nothing-charged", "invoices after simulations", listed.ids, invoices, listed)
     unpaid = [entry for entry in listed.items if entry.get("status") == "not_paid"]
     _payments(run, unpaid, before)
     if unpaid:

@@ -23,6 +23,8 @@ from pulumi_hosting.certify.shapes import Shape, fits, format_problems, problems
 T = TypeVar("T")
 
 TEST, LIVE, NARROW = "test", "live", "narrow"
+READER = "reader"
+"""The key that reads: the test key, or the live key if it is the only one."""
 LIMITS = {False: 120, True: 20}
 ATTEMPTS = 4
 SANDBOX_IDS = 9_000_000_000
@@ -171,11 +173,11 @@ class Exchanges:
         """The Idempotency-Key of a step: the same when the run is resumed."""
         return hashlib.sha256(f"{self.id} {name}".encode()).hexdigest()[:32]
 
-    def get(self, path: str, who: str | None = TEST, **options: Any) -> HttpAnswer:
+    def get(self, path: str, who: str | None = READER, **options: Any) -> HttpAnswer:
         return self.call("GET", path, who, **options)
 
     def read(
-        self, check: str, path: str, who: str | None = TEST, shape: Shape | None = None, **options: Any
+        self, check: str, path: str, who: str | None = READER, shape: Shape | None = None, **options: Any
     ) -> HttpAnswer:
         """A GET that is answered with 200 and this shape."""
         answer = self.get(path, who, **options)
@@ -187,7 +189,7 @@ class Exchanges:
         check: str,
         status: int,
         call: str,
-        who: str | None = TEST,
+        who: str | None = READER,
         code: str | None = None,
         **options: Any,
     ) -> HttpAnswer:
@@ -214,7 +216,7 @@ class Exchanges:
         self,
         method: str,
         path: str,
-        who: str | None = TEST,
+        who: str | None = READER,
         *,
         json_body: object = None,
         content: bytes | None = None,
@@ -225,7 +227,7 @@ class Exchanges:
         flood: bool = False,
         stored: bool = False,
     ) -> HttpAnswer:
-        """Send a request with the key named ``who``, ``None``: with none.
+        """Send a request with the key named ``who``; ``None``: with none.
 
         ``step``: with its Idempotency-Key. ``kept``: its answer is kept in the state file, and a resumed run
         does not send it again. ``wait``: send again after 429 and 503, and
@@ -233,6 +235,7 @@ class Exchanges:
         window. ``stored``: the answer may be a replay, whose body can have the request id of the first.
         """
         sent_headers = {"Accept": "application/json, application/pdf"}
+        who = self.reader if who == READER else who
         if who is not None:
             sent_headers["Authorization"] = f"Bearer {self.keys[who]}"
         if step:

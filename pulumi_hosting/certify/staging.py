@@ -108,7 +108,7 @@ class StagingAccount:
 
 def _seen(answer: HttpAnswer) -> list[object]:
     """What a read is about: ids of a list, or what names an account and its money."""
-    return [entry.get("id") for entry in answer.items] or [answer.body.get(n) for n in ("login", "balance")]
+    return answer.ids or [answer.body.get(n) for n in ("login", "balance")]
 
 
 def need_live_key(run: Exchanges) -> StagingAccount:

@@ -78,9 +78,7 @@ def domain(run: Exchanges) -> None:
     run.left_behind(f"domain {name}")
     after = account.balance
     account.ledger("a registration", "debit", account.charged("a registration", before, answer, after))
-    again = account.call("POST", "/domains", json_body=body, step=f"domain {name}", stored=True)
-    run.same("idempotency.replay", "a repeated registration", again.data, answer.data, again)
-    run.same("idempotency.no-second-charge", "the balance after a repetition", account.balance, after, again)
+    account.repeated("registration", answer, after, "POST", "/domains", json_body=body, step=f"domain {name}")
     second = account.call("POST", "/domains", json_body=body, step=f"second domain {name}")
     words = f"answered {second.short}, not domain_exists"
     run.expect("domains.exists", second.is_(409, "domain_exists"), words, second)

@@ -1,10 +1,12 @@
 """What a live key orders, renews and deletes. Each charge against quote, balance, invoice and ledger."""
 
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from pulumi_hosting.certify import sandbox
 from pulumi_hosting.certify import shapes as s
+from pulumi_hosting.certify.answers import HttpAnswer
 from pulumi_hosting.certify.reads import moment, read_invoice
 from pulumi_hosting.certify.session import LIVE, Exchanges, Skip
 from pulumi_hosting.certify.staging import StagingAccount, need_live_key
@@ -187,7 +189,7 @@ def _changes(account: StagingAccount, id: int) -> None:
     for action, status in (("stop", "stopped"), ("start", "active")):
         answer = account.call("POST", f"{path}/actions/power", json_body={"action": action})
         run.status("servers.power", answer, 202, shape=s.POWER)
-        read = account.until(path, lambda read, status=status: read.body.get("status") == status)
+        read = account.until(path, partial(_has_status, status))
         run.same("servers.power-status", f"the status after {action}", read.body.get("status"), status, read)
     for entry in account.get(f"{path}/ips").items:
         if entry.get("primary"):
@@ -198,6 +200,10 @@ def _changes(account: StagingAccount, id: int) -> None:
             now = [other.get("ptr") for other in listed.items if other["id"] == entry["id"]]
             run.same("addresses.ptr", "ptr in the list", now, [name], listed)
     account.read("servers.live", f"{path}/status", shape=s.LIVE)
+
+
+def _has_status(status: str, read: HttpAnswer) -> bool:
+    return bool(read.body.get("status") == status)
 
 
 def _renewal(account: StagingAccount, id: int) -> None:
@@ -217,9 +223,8 @@ def _renewal(account: StagingAccount, id: int) -> None:
     run.same("money.renewal", "charged", amount, price, answer)
     account.ledger("a renewal", "debit", amount)
     after = account.balance
-    again = account.call("POST", f"{path}/renew", json_body={"months": 1}, step="renewal", stored=True)
-    run.same("idempotency.replay", "a repeated renewal", again.data, answer.data, again)
-    run.same("idempotency.no-second-charge", "the balance after a repetition", account.balance, after, again)
+    months = {"months": 1}
+    account.repeated("renewal", answer, after, "POST", f"{path}/renew", json_body=months, step="renewal")
     read = account.get(path)
     now = read.body["billing"]["next_due_at"]
     run.same("servers.renew", "next_due_at", now, answer.body.get("next_due_at"), read)
@@ -243,9 +248,7 @@ def _address(account: StagingAccount, id: int) -> None:
         return
     account.ledger("an address", "debit", account.charged("an address", before, answer, account.balance))
     after = account.balance
-    again = account.call("POST", f"{path}/ips", step="address", stored=True)
-    run.same("idempotency.replay", "a repeated purchase of an address", again.data, answer.data, again)
-    run.same("idempotency.no-second-charge", "the balance after a repetition", account.balance, after, again)
+    account.repeated("purchase of an address", answer, after, "POST", f"{path}/ips", step="address")
     listed = account.until(f"{path}/ips", lambda listed: {*listed.ids} - known)
     new = [entry for entry in listed.items if entry["id"] not in known]
     shown = account.get(path).body.get("ips")
@@ -292,9 +295,7 @@ def _delete(account: StagingAccount, id: int) -> None:
     run.expect("money.refund-quote", close, f"refund {refund}, quoted {quoted.body.get('amount')}", answer)
     if refund:
         account.ledger_of_refunds(refund)
-    again = account.call("DELETE", path, step="deletion", stored=True)
-    run.same("idempotency.replay", "a repeated deletion", again.data, answer.data, again)
-    run.same("idempotency.no-second-charge", "the balance after a repetition", account.balance, after, again)
+    account.repeated("deletion", answer, after, "DELETE", path, step="deletion")
     sandbox.gone(run, path, LIVE)
     second = account.call("DELETE", path, step="second deletion")
     if not second.is_(404):

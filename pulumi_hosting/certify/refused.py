@@ -13,10 +13,11 @@ from pulumi_hosting.certify.session import TEST, Exchanges
 def refusals(run: Exchanges) -> None:
     """Bodies, content types, sizes and Idempotency-Keys that are refused, with a test key."""
     need_test_key(run)
-    text = {"content": b'{"a": 1}', "headers": {"Content-Type": "text/plain"}}
+    content, form = b'{"a": 1}', {"Content-Type": "text/plain"}
     check, code = "http.content-type", "unsupported_media_type"
     for path in ("/servers", "/ssh-keys", "/balance/topup"):
-        run.refused(check, 415, f"POST {path}", code=code, step=f"text {path}", **text)
+        step = f"text {path}"
+        run.refused(check, 415, f"POST {path}", code=code, step=step, content=content, headers=form)
     large = json.dumps({"name": "a" * 66_000, "public_key": PUBLIC_KEY}).encode()
     form = {"Content-Type": "application/json"}
     call, code = "POST /ssh-keys", "payload_too_large"

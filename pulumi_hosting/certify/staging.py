@@ -46,6 +46,12 @@ class StagingAccount:
             run.same("money.balance-after", f"balance_after of {what}", Decimal(said), after, answer)
         return amount
 
+    def repeated(self, what: str, first: HttpAnswer, after: Decimal, *call: str, **options: object) -> None:
+        """The same Idempotency-Key again: the same answer, and no second charge."""
+        again, words = self.call(*call, stored=True, **options), "the balance after a repetition"
+        self.run.same("idempotency.replay", f"a repeated {what}", again.data, first.data, again)
+        self.run.same("idempotency.no-second-charge", words, self.balance, after, again)
+
     def compare_reads(self) -> None:
         """A test key reads what the live key reads: sandbox servers come on top."""
         run = self.run

@@ -225,8 +225,8 @@ class Redis(SharedStore):
         def take() -> float:
             nonlocal token
             _, asked = self.process, elapsed()
-            asking = [lease.token, int(LEASE_SECONDS * 1000)]
-            wait = int(self.run(_TAKE, [lease.key, f"{_PREFIX}server"], asking)[0])
+            keys = [lease.key, f"{_PREFIX}server"]
+            wait = int(self.run(_TAKE, keys, [lease.token, int(LEASE_SECONDS * 1000)])[0])
             if wait:
                 return max(0.001, min(_LONGEST_WAIT, abs(wait) / 1000))
             lease.until = asked + LEASE_SECONDS

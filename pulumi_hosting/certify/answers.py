@@ -44,7 +44,7 @@ class HttpAnswer:
         return [entry for entry in data if isinstance(entry, dict)] if isinstance(data, list) else []
 
     @property
-    def ids(self) -> list[Any]:
+    def ids(self) -> list[object]:
         """Of the objects of a list."""
         return [entry.get("id") for entry in self.items]
 

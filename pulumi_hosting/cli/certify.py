@@ -57,7 +57,10 @@ def certify(
     except OSError as error:
         raise Unusable(f"{error.filename}: {error.strerror}. Next: name another file") from None
     # What the run found comes first: it may have cost money.
-    print_json(report.facts) if as_json else click.echo(printable(report.text()))
+    if as_json:
+        print_json(report.facts)
+    else:
+        click.echo(printable(report.text()))
     write_file(save, json_text(report.profile) + "\n")
     write_file(junit_file, as_junit(report))
     sys.exit(report.exit_code)

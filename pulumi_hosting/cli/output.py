@@ -141,8 +141,8 @@ def json_text(value: object) -> str:
 def printable(text: str) -> str:
     """Foreign text for a terminal, which obeys what is not printable.
 
-    >>> printable("web\x1b[2J\n")
-    'web?[2J\n'
+    >>> printable("web\\x1b[2J")
+    'web?[2J'
     """
     return "".join(char if char.isprintable() or char == "\n" else "?" for char in text)
 

@@ -21,13 +21,7 @@ from pulumi_hosting.resources import powers
 from pulumi_hosting.resources.base import AnyResource, State, several
 from pulumi_hosting.resources.takeover import Takeover
 from pulumi_hosting.session.cost import Cost
-from pulumi_hosting.session.errors import (
-    LimitExceeded,
-    NoSuchObject,
-    ResourceConflict,
-    ResourceError,
-    Unchangeable,
-)
+from pulumi_hosting.session.errors import NoSuchObject, ResourceConflict, ResourceError, Unchangeable
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import if_renamed, name_in
 
@@ -245,8 +239,9 @@ def ensure(
         if taken is None:
             try:
                 options.approve(cost)
-            except LimitExceeded as refused:  # who runs it may think that it exists
-                raise LimitExceeded(f"it is not on the account; {refused}") from None
+            except ResourceError as refused:  # who runs it may think that it exists
+                refused.args = (f"it is not on the account; {refused}",)
+                raise
         request = _asking_before_it_pays(request, resource, inputs, cost if taken is None else None, options)
     if options.dry_run:
         if cost is not None:
@@ -459,11 +454,8 @@ def _refuse_another(resource: AnyResource, inputs: Any, current: State) -> None:
     """
     given, known = inputs.given(), current.values()
     for field in powers.natural_key(resource):
-        if (
-            given.get(field) is not None
-            and field in known
-            and not is_same(resource, field, known[field], given[field])
-        ):
+        is_given = given.get(field) is not None and field in known
+        if is_given and not is_same(resource, field, known[field], given[field]):
             raise ResourceError(
                 f"the {resource.title} with id {current.id} has {field} {known[field]!r}, not "
                 f"{given[field]!r}; nothing was removed. Next: correct the id, or leave {field} out"

@@ -141,8 +141,9 @@ def failures_of(config: PropertyValues, secrets: Collection[str] = ()) -> dict[s
     seconds = config.get("rateLimitTimeout")
     if isinstance(seconds, str | int | float) and seconds != "" and _seconds(seconds) is None:
         failures["rateLimitTimeout"] = f"must be seconds: 0 or more, at most 86400, not {quoted(seconds)}"
-    hidden = {name: f", not {quoted(config[name])}" for name in failures if name in secrets}
-    return {name: reason.replace(hidden.get(name, ""), "") for name, reason in failures.items()}
+    for name in failures.keys() & {*secrets}:
+        failures[name] = failures[name].replace(f", not {quoted(config[name])}", "")
+    return failures
 
 
 def _boolean(value: object) -> bool | None:

@@ -76,7 +76,7 @@ WRONG: list[tuple[str, list[str]]] = [
     ),
     (
         'native.Provider("second", mode="alive")',
-        ["Provider('second'): mode: must be live or test. Next: correct mode"],
+        ["Provider('second'): mode: must be live or test, not 'alive'. Next: correct mode"],
     ),
     (
         'slow = pulumi.ResourceOptions(custom_timeouts=pulumi.CustomTimeouts(create="soon"))',
@@ -305,7 +305,7 @@ NAMES: list[tuple[str, list[str]]] = [
         [
             "Provider('eu'): unknown argument 'base_ur'. Valid arguments: api_key, base_url, ",
             "Provider('eu'): unknown argument 'maxCharge'. Valid arguments: api_key, base_url, ",
-            "Provider('eu'): mode: must be live or test. Next: correct mode",
+            "Provider('eu'): mode: must be live or test, not 'alive'. Next: correct mode",
         ],
     ),
     (

@@ -245,8 +245,8 @@ def _checked_key(given: str | Secret | None, where: str = API_KEY_VARIABLE) -> S
     key = given.reveal() if isinstance(given, Secret) else given
     key = key.strip() if isinstance(key, str) else ""
     if not key:
-        step = "set" if where == API_KEY_VARIABLE else "write it into the file of"
-        raise ConfigurationError(f"no API key. Next: {step} {where} or pass api_key")
+        step = "set {api_key}" if where == API_KEY_VARIABLE else f"write it into the file of {where}"
+        raise ConfigurationError(f"no API key. Next: {step}")
     if not _API_KEY.fullmatch(key):
         raise ConfigurationError(
             f"the API key has characters or a length that no key has (it is not shown here). "

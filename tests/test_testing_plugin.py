@@ -80,11 +80,16 @@ def test_mistakes_of_a_test_are_named(pytester: pytest.Pytester) -> None:
         def test_dialect(hosting_client):
             pass
 
+        @pytest.mark.hosting_emulator(colour="red")
+        def test_option(hosting_client):
+            pass
+
         def test_kind(hosting_account):
             hosting_account.alive("server")
     """)
     result = pytester.runpytest_inprocess(*PLUGIN)
-    result.assert_outcomes(errors=1, failed=1)
+    result.assert_outcomes(errors=2, failed=1)
+    result.stdout.fnmatch_lines_random(["*unknown option: colour; known: now, dialect, seed, *"])
     result.stdout.fnmatch_lines_random(["*dialect: must be spec or live, and is 'Live'"])
     result.stdout.fnmatch_lines_random(["*there is no kind 'server'; there are: *servers*"])
 

@@ -104,7 +104,7 @@ PolicyPack(
             name="price-per-month",
             description="Servers and addresses cost at most `amount` a month.",
             validate=price,
-            config_schema=PolicyConfigSchema({"amount": {"type": "string"}}),
+            config_schema=PolicyConfigSchema({"amount": {"type": "string", "pattern": r"^\d+(\.\d+)?$"}}),
         ),
         ResourceValidationPolicy(
             name="tariffs",

@@ -176,7 +176,7 @@ def _is_terminal() -> bool:
 
 
 def _lines(action: AnyAction, planned: ActionOutcome, *, is_done: bool) -> Iterator[str]:
-    if not planned.changed:
+    if not planned.changed and not planned.fetches:
         yield f"{action.title}: nothing to do" + (f", {planned.note}" if planned.note else "")
     elif is_done:
         yield f"{action.title}: done"
@@ -206,7 +206,7 @@ def _report(action: AnyAction, done: ActionOutcome, *, preview_only: bool) -> Re
 def _shown(before: Shown, after: Shown) -> list[Section]:
     """What the account shows afterwards, as far as it differs; of a list, one row each."""
     if isinstance(after, Mapping):
-        old = before if isinstance(before, Mapping) else {}
-        differing = [name for name, value in after.items() if old.get(name) != value]
-        return [f"{name}: {after[name]}" for name in dict.fromkeys(("id", *differing)) if after.get(name)]
+        old = {**before, "id": None} if isinstance(before, Mapping) else {}
+        shown = [name for name, value in after.items() if value not in (None, "", [], old.get(name))]
+        return [f"{name}: {after[name]}" for name in sorted(shown, key=lambda name: name != "id")]
     return [Table(("ID", "STATUS"), [(row.get("id"), row.get("status")) for row in after or ()])]

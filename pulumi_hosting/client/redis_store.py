@@ -158,7 +158,7 @@ class Redis(SharedStore):
             # once, after a connection that the server has closed meanwhile
             retry=redis.retry.Retry(redis.backoff.NoBackoff(), 1),
         )
-        self._silent_until = float("-inf")
+        self._silent_until, self._reason = float("-inf"), ""
         self._pid, self._process = 0, 0
         self._leases: set[HeldLease] = set()
         self._starting = threading.Lock()
@@ -260,18 +260,17 @@ class Redis(SharedStore):
 
     def _ask(self, question: Callable[[], T]) -> T:
         """What the server answers. Raises ``StoreUnavailable``; for some seconds after that, at once."""
-        reason = "it gave no answer a moment ago"
         if elapsed() >= self._silent_until:
             try:
                 return question()
             except self._failures as error:
                 self._silent_until = elapsed() + _AGAIN_SECONDS
-                reason = " ".join(str(error).split())[:200].rstrip(".")
+                self._reason = " ".join(str(error).split())[:200].rstrip(".")
                 if secret := self._secret.reveal():
-                    reason = reason.replace(secret, "…")
+                    self._reason = self._reason.replace(secret, "…")
         raise StoreUnavailable(
-            f"the shared store {self._address} cannot be used: {reason}; nothing was sent. Next: see that it "
-            "runs, can be reached and takes this user and password, then run again"
+            f"the shared store {self._address} cannot be used: {self._reason}; nothing was sent. "
+            "Next: see that it runs, can be reached and takes this user and password, then run again"
         )
 
 

@@ -237,15 +237,16 @@ def _run(command: str) -> tuple[Secret, str]:
     if key and done.returncode == 0:
         return key, ""
     problem = f"ended with exit code {done.returncode}" if done.returncode else "printed no key"
-    said = without_tokens(Redactor([key])(done.stderr.decode(errors="replace")))
-    return nothing, f"{problem}: {clean_text(said.strip() or 'it printed no error', 500)}"
+    said = without_tokens(Redactor([key])(done.stderr.decode(errors="replace"))).strip()
+    return nothing, f"{problem}: {clean_text(said, 500)}" if said else problem
 
 
 def _checked_key(given: str | Secret | None, where: str = API_KEY_VARIABLE) -> Secret:
     key = given.reveal() if isinstance(given, Secret) else given
     key = key.strip() if isinstance(key, str) else ""
     if not key:
-        raise ConfigurationError(f"no API key. Next: set {where} or pass api_key")
+        step = "set {api_key}" if where == API_KEY_VARIABLE else f"write it into the file of {where}"
+        raise ConfigurationError(f"no API key. Next: {step}")
     if not _API_KEY.fullmatch(key):
         raise ConfigurationError(
             f"the API key has characters or a length that no key has (it is not shown here). "

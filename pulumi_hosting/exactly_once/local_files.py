@@ -95,7 +95,7 @@ class TakenAgain:
             return True  # of this turn: with that of one around it, that one is taken again
         if isinstance(error, StoreUnavailable) and request.clock.monotonic() < self._until:
             if not self._is_told:
-                request.info(f"waiting for the shared store, a minute at most: {error}")
+                request.info(f"waiting for the shared store, a minute at most: {str(error).split(';')[0]}")
             self._is_told = True
             request.clock.sleep(5.0)
             return True

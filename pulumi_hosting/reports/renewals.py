@@ -82,7 +82,7 @@ def _sections(
         headers = ("DAY", "KIND", "ID", "NAME", "SUM", "WHAT HAPPENS", "KNOWN TO")
         yield report.Table(headers, [_row(paid, event, known) for event in found], foreign=(3, 6))
     else:
-        yield f"Nothing is due within {days} days."
+        yield f"Nothing {'that could be read ' if paid.refused else ''}is due within {days} days."
     yield ""
     yield report.Summary("balance", f"{report.money(paid.balance, paid.currency)}; {paid.covers()}")
     if uncovered:

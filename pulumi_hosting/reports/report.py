@@ -107,7 +107,8 @@ def not_read(what: str, why: str, verb: str = "read") -> str:
     ('servers were not read: the service failed', 'servers were not read: the key lacks a scope')
     """
     subject, _, reason = why.partition(": ")
-    return f"{what} were not {verb}: {reason if subject.casefold() == what.casefold() else why}"
+    be = "were" if what.endswith("s") else "was"
+    return f"{what} {be} not {verb}: {reason if subject.casefold() == what.casefold() else why}"
 
 
 def counted(number: int, what: str) -> str:

@@ -34,6 +34,9 @@ AccountData = Mapping[str, Any] | str | PathLike[str]
 """The sections of an account file (``docs/emulator-control.md``), or the path of one."""
 
 
+_OPTIONS = ("dialect", "seed", "readings", "provisioning_delay", "ip_delay", "routes")
+
+
 class HostingEmulator:
     """The whole API with a fresh account in this process; its clock stands still until it is moved.
 
@@ -54,6 +57,8 @@ class HostingEmulator:
         runtime_dir: Path | None = None,
         **options: Any,
     ) -> None:
+        if unknown := sorted(options.keys() - set(_OPTIONS)):
+            raise ValueError(f"unknown option: {', '.join(unknown)}; known: now, {', '.join(_OPTIONS)}")
         if (dialect := options.get("dialect", "spec")) not in get_args(Dialect):
             raise ValueError(f"dialect: must be spec or live, and is {dialect!r}")
         if account is not None:

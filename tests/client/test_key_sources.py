@@ -130,6 +130,11 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     assert "cannot be read: No such file" in refused({FILE: str(tmp_path / "none")})
 
 
+def test_an_empty_file_is_named_as_such(key_file: Path) -> None:
+    key_file.write_text("\n", encoding="utf-8")
+    assert f"no API key. Next: write it into the file of {FILE}" in refused({FILE: str(key_file)})
+
+
 def test_a_key_in_place_of_a_path_or_a_command_is_not_shown(key_file: Path) -> None:
     key_file.write_text(f"{KEY} {KEY}", encoding="utf-8")
     for environ in ({FILE: KEY}, {FILE: str(key_file)}, {COMMAND: KEY}, {COMMAND: f"{KEY} '"}):
@@ -157,7 +162,7 @@ def test_what_the_command_prints_as_its_error_is_shown_and_its_output_never() ->
 
 
 def test_a_command_that_prints_nothing_or_does_not_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "printed no key: it printed no error" in refused({COMMAND: command("")})
+    assert "the command printed no key. Next: " in refused({COMMAND: command("")})
     monkeypatch.setattr(module, "_COMMAND_SECONDS", 0.5)
     slow = f"import sys, time; print({KEY!r}, flush=True); time.sleep(60)"
     text = refused({COMMAND: command(slow)})

@@ -86,7 +86,7 @@ def test_account_and_now_on_the_command_line(tmp_path: Path) -> None:
         ("server: []", "unknown section: server; known: account, locations"),
         ("[1]", "[1]"),
         ("a: b: c", "cannot read"),
-        ("domains: [{name: shop.example}]", "domains, entry 1: name: 'shop.example' is in no zone"),
+        ("domains: [{name: shop.example}]", "'shop.example' is in no zone of the catalog. Next: correct"),
     ],
 )
 def test_a_wrong_account_file_is_one_line_and_exit_code_2(text: str, words: str, tmp_path: Path) -> None:

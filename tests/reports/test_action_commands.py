@@ -161,3 +161,13 @@ def test_the_other_actions(command: Command, owner: Owner) -> None:
     assert (wrong.exit_code, "id: must be a positive integer" in wrong.stderr) == (2, True)
     typo = CliRunner().invoke(main, ["action", "server-renw"])
     assert (typo.exit_code, "Did you mean 'server-renew'?" in typo.output) == (2, True)
+
+
+def test_a_ping_that_the_receiver_did_not_take_is_reported_as_sent(command: Command, owner: Owner) -> None:
+    hook = owner.control("POST", "/webhooks", {"url": "https://hooks.example.com/"})["id"]
+    answer = command("action", "webhook-test", "--id", hook)
+    assert answer.stdout.startswith("test of a webhook subscription: done\n"), answer.output
+    assert "ok: False\n" in answer.stdout
+    assert "nothing to do" not in answer.output
+    preview = command("action", "webhook-test", "--id", hook, "--preview-only").stdout
+    assert preview.startswith("test of a webhook subscription: would be done\n")

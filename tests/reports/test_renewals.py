@@ -157,6 +157,9 @@ def test_a_key_without_a_scope_gets_a_partial_plan_that_says_so(command: Command
     assert facts(answer)["not_read"].keys() == {"domains", "invoices", "balance"}
     assert facts(answer)["covers"] == "the balance is not known"
     assert "warning: domains were not read: " in answer.stderr
+    assert "warning: balance was not read: " in answer.stderr
+    plain = command("renewals", "--days", 1, key=key).stdout
+    assert plain.startswith("Nothing that could be read is due within 1 days.")
 
 
 def test_a_server_that_cannot_be_read_is_not_taken_for_absent(command: Command, owner: Owner) -> None:

@@ -58,7 +58,8 @@ def preparation(path: Path) -> Callable[[Store], None]:
         try:
             fill(store, content)
         except ControlError as error:
-            raise UnusableAccountFile(f"{path}: {error}. Next: correct the file") from error
+            text = str(error).partition(". Next: ")[0]
+            raise UnusableAccountFile(f"{path}: {text}. Next: correct the file") from error
 
     return prepare
 

@@ -36,7 +36,7 @@ def certify(
         account = settings(None, base_url, timeout=60, deadline=60, ca_file=None, user_agent=None)
         live, narrow = _key(live_key_file, "--live-key-file"), _key(narrow_key_file, "--narrow-key-file")
     except ConfigurationError as error:
-        raise Unusable(str(error)) from None
+        raise Unusable.of(error) from None
     test = account.api_key.reveal()
     if not test.startswith("vk_test_"):
         raise Unusable(

@@ -52,8 +52,7 @@ def asking(*, read_only: bool = True, called: str = "") -> Iterator[tuple[Reques
                 yield reading(client, progress.above(print_warning), _mode()), progress
         except HostingError as error:
             about(error, called)
-            error._words = COMMAND_LINE
-            raise CannotAnswer(str(error)) from None
+            raise CannotAnswer.of(error) from None
 
 
 @contextmanager

@@ -85,7 +85,7 @@ def run(
         budget = Budget(Limit("--max-charge", max_charge, "leave it"), month=month).checked()
     except InvalidInput as error:
         about(error, action.called(given))
-        raise Unusable(str(error)) from None
+        raise Unusable.of(error) from None
     file = None if password_file is None or preview_only else _PasswordFile(Path(password_file))
     called = action.called(given)
     with file or nullcontext(), asking(read_only=preview_only, called=called) as (found, progress):

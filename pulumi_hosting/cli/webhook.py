@@ -19,6 +19,7 @@ from pulumi_hosting.cli.output import cannot_listen, printable
 from pulumi_hosting.client.exceptions import ConfigurationError
 from pulumi_hosting.client.redis_store import Redis, store_at
 from pulumi_hosting.client.settings import STORE_VARIABLE, checked_store
+from pulumi_hosting.client.shared_store import StoreRefused
 from pulumi_hosting.reports.report import CannotAnswer, Unusable
 from pulumi_hosting.webhooks.delivery_store import EventStore
 from pulumi_hosting.webhooks.receiver import ReceivedEvent, Receiver, ReceiverOptions
@@ -57,7 +58,7 @@ def relay(to: str, form: str, port: int, host: str, path: str, state_file: Path 
     try:
         shared = None if state_file else store_at(checked_store(os.environ.get(STORE_VARIABLE)))
     except ConfigurationError as error:
-        raise Unusable(str(error)) from None
+        raise Unusable.of(error) from None
     _run({"port": port, "host": host, "path": path, "state_file": state_file}, pass_on, open_store)
 
 
@@ -72,16 +73,22 @@ def _run(
     # What the receiver says: where it listens, and what it refuses. It logs no secret and no body.
     logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.WARNING)
     logging.getLogger("pulumi_hosting.webhooks").setLevel(logging.INFO)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _end_once)
     try:
         receiver = Receiver(ReceiverOptions.from_values(options), open_store=open_store)
         asyncio.run(work(partial(receiver.run, wait_for_port=False)))
     except OSError as error:
         raise CannotAnswer(cannot_listen(str(options["host"]), int(str(options["port"])), error)) from None
-    except ConfigurationError as error:
-        raise Unusable(str(error)) from None
+    except (ConfigurationError, StoreRefused) as error:
+        raise Unusable.of(error) from None
     except KeyboardInterrupt:
         click.echo("stopped", err=True)
+
+
+def _end_once(*_: object) -> None:
+    """End as with Ctrl-C. A second signal does not disturb the end: `timeout` sends two."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.raise_signal(signal.SIGINT)
 
 
 def _line(received: ReceivedEvent, as_json: bool) -> str:

@@ -26,7 +26,14 @@ from uuid import uuid4
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import ConfigurationError
 from pulumi_hosting.client.private_directory import LocalFilesError
-from pulumi_hosting.client.shared_store import Change, Files, SharedStore, StoreUnavailable, held_leases
+from pulumi_hosting.client.shared_store import (
+    Change,
+    Files,
+    SharedStore,
+    StoreRefused,
+    StoreUnavailable,
+    held_leases,
+)
 from pulumi_hosting.installation import install_extras
 
 if TYPE_CHECKING:
@@ -148,6 +155,7 @@ class Redis(SharedStore):
         import redis  # loaded by those who share a store
 
         self._failures = (redis.RedisError, OSError)
+        self._refusals = (redis.AuthenticationError, redis.exceptions.NoPermissionError)
         parts = urlsplit(url.reveal())
         self._address = f"{parts.scheme}://{parts.hostname}:{parts.port or 6379}"
         self._secret = Secret(unquote(parts.password or ""))
@@ -159,6 +167,7 @@ class Redis(SharedStore):
             retry=redis.retry.Retry(redis.backoff.NoBackoff(), 1),
         )
         self._silent_until, self._reason = float("-inf"), ""
+        self._failure: type[StoreUnavailable] = StoreUnavailable
         self._pid, self._process = 0, 0
         self._leases: set[HeldLease] = set()
         self._starting = threading.Lock()
@@ -265,10 +274,11 @@ class Redis(SharedStore):
                 return question()
             except self._failures as error:
                 self._silent_until = elapsed() + _AGAIN_SECONDS
+                self._failure = StoreRefused if isinstance(error, self._refusals) else StoreUnavailable
                 self._reason = " ".join(str(error).split())[:200].rstrip(".")
                 if secret := self._secret.reveal():
                     self._reason = self._reason.replace(secret, "…")
-        raise StoreUnavailable(
+        raise self._failure(
             f"the shared store {self._address} cannot be used: {self._reason}; nothing was sent. "
             "Next: see that it runs, can be reached and takes this user and password, then run again"
         )

@@ -52,6 +52,10 @@ class StoreUnavailable(LocalFilesError):
     """The shared store does not answer. What was to be done was not sent to the service."""
 
 
+class StoreRefused(StoreUnavailable):
+    """The shared store refuses this user or password: waiting does not help."""
+
+
 class LeaseLost(LocalFilesError):
     """A lock of the shared store may have ended before a write was sent. The write was not sent."""
 

@@ -16,7 +16,7 @@ from pulumi_hosting.client.private_directory import LocalFilesError as LocalFile
 from pulumi_hosting.client.private_directory import check_platform as check_platform
 from pulumi_hosting.client.private_directory import directory as directory
 from pulumi_hosting.client.private_directory import name_of
-from pulumi_hosting.client.shared_store import LeaseLost, StoreUnavailable, held_leases
+from pulumi_hosting.client.shared_store import LeaseLost, StoreRefused, StoreUnavailable, held_leases
 from pulumi_hosting.client.shared_store import LockTimeout as LockTimeout
 from pulumi_hosting.client.shared_store import Scope as Scope
 from pulumi_hosting.session.request import Request
@@ -93,7 +93,8 @@ class TakenAgain:
         if isinstance(error, LeaseLost) and all(lease.left() > 0.0 for lease in held_leases.get()):
             request.info("this run was held up for longer than its turn lasts: looking again")
             return True  # of this turn: with that of one around it, that one is taken again
-        if isinstance(error, StoreUnavailable) and request.clock.monotonic() < self._until:
+        is_away = isinstance(error, StoreUnavailable) and not isinstance(error, StoreRefused)
+        if is_away and request.clock.monotonic() < self._until:
             if not self._is_told:
                 request.info(f"waiting for the shared store, a minute at most: {str(error).split(';')[0]}")
             self._is_told = True

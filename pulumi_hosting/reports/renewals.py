@@ -84,7 +84,8 @@ def _sections(
     else:
         yield f"Nothing {'that could be read ' if paid.refused else ''}is due within {days} days."
     yield ""
-    yield report.Summary("balance", f"{report.money(paid.balance, paid.currency)}; {paid.covers()}")
+    amount = "" if paid.balance is None else f"{report.money(paid.balance, paid.currency)}; "
+    yield report.Summary("balance", f"{amount}{paid.covers()}")
     if uncovered:
         yield report.Points(
             "ends", "Ends, and is not paid for", [paid.described(event) for event in uncovered]

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from pulumi_hosting.client.exceptions import ConfigurationError, HostingError
+from pulumi_hosting.client.shared_store import StoreRefused
 
 log = logging.getLogger("pulumi_hosting.webhooks")
 
@@ -23,14 +24,14 @@ async def retry_until_success(
     """Run ``action`` until it succeeds, with pauses of 1 to 60 seconds. Log one line for each failure, which
     begins with ``what_fails``.
 
-    Retries ``HostingError``, ``OSError`` and ``sqlite3.Error``. Raises ``ConfigurationError`` at once, and
-    every other error.
+    Retries ``HostingError``, ``OSError`` and ``sqlite3.Error``. Raises ``ConfigurationError`` and
+    ``StoreRefused`` at once, and every other error.
     """
     pause = 1.0
     while True:
         try:
             return await action()
-        except ConfigurationError:
+        except (ConfigurationError, StoreRefused):
             raise
         except (HostingError, OSError, sqlite3.Error) as error:
             log.error("%s: %s; trying again in %g s", what_fails, one_line(error), pause)

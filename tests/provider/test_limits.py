@@ -57,6 +57,15 @@ def test_a_refused_base_url_names_the_setting_of_the_stack() -> None:
     )
 
 
+def test_a_preview_warns_once_of_a_store_without_which_nothing_can_be_bought(account: Account) -> None:
+    process = provider_process(account, store="redis://team:hunter2@127.0.0.1:1/0")
+    for name in ("web-1", "web-2"):
+        process.check("server", name, {**WEB, "name": name})
+    (line,) = [line for line in process.lines if "nothing can be bought" in line]
+    assert "warning: nothing can be bought: the shared store redis://127.0.0.1:1 cannot be used: " in line
+    assert "hunter2" not in line
+
+
 @pytest.mark.parametrize("limit", ["0", "5", "25.00", 0, 5, 25.5])
 def test_amounts_of_money_are_limits(limit: Any) -> None:
     assert str(StackSettings.of({"maxCharge": limit}, {}).limit) == f"maxCharge is {limit}"

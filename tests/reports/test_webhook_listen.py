@@ -79,6 +79,15 @@ def test_a_delivery_of_the_service_is_printed_and_accepted(owner: Owner) -> None
     assert owner.living_ids == [id]
 
 
+def test_a_second_signal_does_not_disturb_the_end() -> None:
+    with listening() as (process, _):
+        process.send_signal(signal.SIGTERM)
+        code, printed, said = ended(process, signal.SIGTERM)
+    assert (code, printed) == (0, "")
+    assert said.endswith("stopped\n")
+    assert "Traceback" not in said
+
+
 def test_what_is_not_printable_does_not_reach_the_terminal() -> None:
     with listening() as (process, url):
         raw = body("evt_1", data={"object": {"id": 11, "name": "web\x1b[2J"}, "previous": None})

@@ -6,13 +6,14 @@ from typing import Any
 
 import fakeredis
 import pytest
+import redis
 
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client import redis_store
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import ConfigurationError, RateLimitTimeout
 from pulumi_hosting.client.redis_store import LEASE_SECONDS, Redis
-from pulumi_hosting.client.shared_store import LeaseLost, StoreUnavailable
+from pulumi_hosting.client.shared_store import LeaseLost, StoreRefused, StoreUnavailable
 from pulumi_hosting.exactly_once.local_files import account_scope, lock
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import check
@@ -116,6 +117,19 @@ def test_without_the_store_nothing_is_bought_and_nothing_made_that_has_no_key(
     (waiting,) = [line for line in harness.messages if "waiting for the shared store" in line]
     assert "Next: " not in waiting
     assert "hunter2" not in " ".join(harness.messages)
+
+
+def test_a_store_that_refuses_the_password_is_not_waited_for(
+    team: Team, harness: ResourceHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise redis.AuthenticationError("invalid username-password pair or user is disabled.")
+
+    monkeypatch.setattr(fakeredis.FakeRedis, "execute_command", refused)
+    with pytest.raises(StoreRefused, match=r"pair or user is disabled; nothing was sent\. Next: "):
+        team.make("server", GOOD)
+    assert harness.requested("POST") == []
+    assert not any("waiting" in line for line in harness.messages)
 
 
 def test_a_store_that_was_just_started_is_named_as_the_reason_to_wait(

@@ -38,7 +38,7 @@ from pulumi_hosting.client.exceptions import (
 )
 from pulumi_hosting.exactly_once import purchase_journal
 from pulumi_hosting.exactly_once.payments import Payment
-from pulumi_hosting.planning import apply
+from pulumi_hosting.planning import paid_reads
 from pulumi_hosting.planning.check import reasons
 from pulumi_hosting.planning.modes_and_scopes import guard, refuse_other_mode
 from pulumi_hosting.resources.base import AnyResource, I, IdText, Inputs, Record, Resource, S, State
@@ -180,7 +180,7 @@ def act(
     if plan.changed and action.charges and (plan.cost is None or plan.cost.amount > 0):
         approve(plan.cost)
         if dry_run and plan.cost is not None:
-            apply.remark_on_balance(request, plan.cost)
+            paid_reads.remark_on_order(request, plan.cost)
     before, after = _stamped(request, action, plan.before), _stamped(request, action, plan.after)
     outcome = ActionOutcome(**{**vars(plan), "before": before, "after": after})
     if not dry_run and not plan.changed and (paid := _unreported(request, action, outcome)):

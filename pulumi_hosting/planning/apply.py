@@ -247,7 +247,7 @@ def ensure(
         if cost is not None:
             if cost.choices:
                 request.warn(f"would charge {cost}")
-            remark_on_balance(request, cost)
+            paid_reads.remark_on_order(request, cost)
             if line := paid_reads.to_be_bought(resource, inputs):
                 request.warn(line)
         return Outcome("created", before, planned.predicted, None, cost=cost, takeover=taken)
@@ -343,15 +343,6 @@ def predict_create(resource: AnyResource, raw: Mapping[str, Any], unknown: Colle
     if checked.failures:
         raise InvalidInput(checked.failures, resource.title)
     return Outcome("created", None, predict(resource, checked.known, None), None)
-
-
-def remark_on_balance(request: Request, cost: Cost) -> None:
-    """Say what a real run would be refused for: the balance does not cover the charge."""
-    if cost.balance is not None and cost.amount > cost.balance:
-        request.warn(
-            f"{cost.amount} {cost.currency} for {cost.what} is more than the balance of "
-            f"{cost.balance}: it would be refused"
-        )
 
 
 def _whole(resource: AnyResource, inputs: Any, current: State | None = None) -> Any:

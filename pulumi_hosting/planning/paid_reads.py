@@ -16,12 +16,14 @@ from pulumi_hosting.api.models.body import Response
 from pulumi_hosting.api.operations import SCOPES
 from pulumi_hosting.client.exceptions import HostingError, InsufficientScope
 from pulumi_hosting.client.results import readable
+from pulumi_hosting.client.shared_store import StoreUnavailable
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.planning.paid_time import Due, PaidTime
 from pulumi_hosting.resources.base import AnyResource, Inputs, State
 from pulumi_hosting.resources.powers import Registered, Remarked
 from pulumi_hosting.session import prepaid
 from pulumi_hosting.session.account_snapshot import ORDERS_AND_SERVERS, UNPAID
+from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.prepaid import Prepaid
 from pulumi_hosting.session.request import WHOLE_RUN, Request
 
@@ -161,3 +163,17 @@ def _asked(request: Request) -> PaidTime:
     except HostingError:
         return paid
     return replace(paid, gateway=offered.gateways[0] if offered.gateways else paid.gateway, least=offered.min)
+
+
+def remark_on_order(request: Request, cost: Cost) -> None:
+    """Say what a real run would be refused for: the balance does not cover the charge, or there is no store
+    to share it with others."""
+    if cost.balance is not None and cost.amount > cost.balance:
+        request.warn(
+            f"{cost.amount} {cost.currency} for {cost.what} is more than the balance of "
+            f"{cost.balance}: it would be refused"
+        )
+    try:
+        request.client.store.living()
+    except StoreUnavailable as error:
+        request.warn(f"nothing can be bought: {error}")

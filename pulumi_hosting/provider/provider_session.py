@@ -16,7 +16,6 @@ from urllib.parse import quote
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import ConfigurationError, HostingError
-from pulumi_hosting.client.redis_store import store_at
 from pulumi_hosting.client.shared_store import StoreUnavailable
 from pulumi_hosting.exactly_once.local_files import account_scope
 from pulumi_hosting.planning.budget import Budget
@@ -180,8 +179,7 @@ class ProviderSession(Session):
             if not self._probed:
                 self._probed = True
                 self._unreachable = self._try_to_reach(client)
-                if self.settings.store is not None:
-                    self._try_the_store()
+                self._try_the_store(client)
         if client.refusal is not None:
             raise copy.copy(client.refusal)
         return self._unreachable
@@ -198,9 +196,9 @@ class ProviderSession(Session):
                 client.refusal = client.refusal or probe.refusal
         return None
 
-    def _try_the_store(self) -> None:
+    def _try_the_store(self, client: Client) -> None:
         try:
-            store_at(self.settings.store).living()
+            client.store.living()
         except StoreUnavailable as error:
             self._tell(f"warning: nothing can be bought: {error}")
 

@@ -408,3 +408,13 @@ def test_an_unpaid_invoice_has_a_payment_link_and_a_paid_one_needs_none(account:
     assert (paid["link"]["payment_url"], paid["note"]) == (None, f"invoice {id} is paid")
     assert play("invoice_payment_link", id="999999")["failure"]["code"] == "not_found"
     assert [row["amount"] for row in account.ledger()] == ["3.00"]
+
+
+def test_check_mode_warns_of_a_store_without_which_nothing_can_be_bought(
+    account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOSTING_STORE", "redis://team:hunter2@127.0.0.1:1/0")
+    planned = Play(account, check_mode=True)("server", name="web", tariff_id=1, os="debian-12")
+    (line,) = [line for line in planned["warnings"] if "nothing can be bought" in line]
+    assert line.startswith("nothing can be bought: the shared store redis://127.0.0.1:1 cannot be used: ")
+    assert "hunter2" not in line

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.client.key_owner import KeyOwner
+from pulumi_hosting.client.shared_store import Files
 from pulumi_hosting.planning.apply import Outcome
 from pulumi_hosting.planning.check import declared
 from pulumi_hosting.provider.failures import WORDS
@@ -76,12 +77,12 @@ class GadgetState(State):
 
 
 class Client:
-    """Of a client, the planner uses what names the key."""
+    """Of a client, the planner uses what names the key, and the store."""
 
     def __init__(self, *, is_test_key: bool = False, scopes: tuple[str, ...] = ("gadgets:write",)) -> None:
         self.is_test_key, self.scopes = is_test_key, scopes
         self.observer: Any = None
-        self.key_owner, self.words = KeyOwner(self.me), WORDS
+        self.key_owner, self.words, self.store = KeyOwner(self.me), WORDS, Files()
 
     def me(self) -> Any:
         return SimpleNamespace(scopes=self.scopes)

@@ -367,3 +367,12 @@ def test_filters(account: Account) -> None:
     for address in first["ips"]:
         assert ids(f"ip={address}") == [first["id"]]
     assert ids("ip=10.0.0.1") == []
+
+
+def test_a_host_name_of_its_own_stays_until_the_server_is_renamed(account: Account) -> None:
+    account.control("POST", "/servers", {"id": 812, "name": "web", "hostname": "web.example.org"})
+    account.api("PATCH", "/servers/812", {"notes": "a"})
+    account.control("PATCH", "/servers/812", {"power": "stopped"})
+    assert read(account, 812)["hostname"] == "web.example.org"
+    account.control("PATCH", "/servers/812", {"name": "old"})
+    assert read(account, 812)["hostname"] == "old"

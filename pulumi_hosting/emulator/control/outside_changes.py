@@ -29,7 +29,8 @@ def _edit_server(store: Store, server: r.ServerRow, body: Body) -> None:
     """Drift of a server; a change of status sends the event that belongs to it."""
     given = body.given()
     assign(server, body, "status", "notes")
-    server.hostname = server.name
+    if "name" in given:
+        server.hostname = server.name
     if "notes" in given:
         server.notes = given["notes"] or ""  # null clears, as in the API
     if "power" in given:

@@ -151,7 +151,8 @@ def get_server_refund_quote(call: Call) -> Answer:
 def update_server(call: Call) -> Answer:
     server = call.draft(call.changeable(*r.LIVING))
     call.assign(server)
-    server.hostname = server.name
+    if call.body.name is not None:
+        server.hostname = server.name
     return Answer(200, call.view(server))
 
 

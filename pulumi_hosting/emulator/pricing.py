@@ -109,24 +109,19 @@ def bought_addresses(store: Store, server: r.ServerRow) -> list[r.AddressRow]:
 
 
 def recurring(store: Store, server: r.ServerRow) -> Decimal:
-    """The cost of the next renewal today: the period, or an hour of an hourly server, and bought
-    addresses.
-    """
-    tariff = store.tariffs[server.tariff_id]
+    """The cost of the next renewal today: of the server's own period, or of an hour if it is hourly."""
+    months, hours = (None, 1) if server.cycle == "hourly" else (server.months, None)
+    return renewal(store, server, months, hours)
+
+
+def renewal(store: Store, server: r.ServerRow, months: int | None, hours: int | None) -> Decimal:
+    """The cost of a renewal today, bought addresses included."""
+    tariff, account = store.tariffs[server.tariff_id], store.accounts[server.account_id]
+    total = price(store, account, tariff, months=months, hours=hours).total
     # An address that is being assigned is paid for and renews with the others.
     addresses = tariff.extra_ip_price * server.addresses_coming
     for address in bought_addresses(store, server):
         addresses += address.price_monthly
-    months, hours = (None, 1) if server.cycle == "hourly" else (server.months, None)
-    return renewal(store, server, addresses, months, hours)
-
-
-def renewal(
-    store: Store, server: r.ServerRow, addresses: Decimal, months: int | None, hours: int | None
-) -> Decimal:
-    """The cost of a renewal today. ``addresses``: what the server's bought addresses cost per month."""
-    tariff, account = store.tariffs[server.tariff_id], store.accounts[server.account_id]
-    total = price(store, account, tariff, months=months, hours=hours).total
     if hours is not None:
         return total + cents(addresses * hours / periods.HOURS_OF_A_MONTH)
     return total + addresses * (months or 1)

@@ -96,3 +96,12 @@ def test_reverse_dns_refusals(account: Account) -> None:
         code(account.api("PUT", f"/servers/{server}/ips/{v6['id']}/ptr", {"domain": "a.example.com"}))
         == "upstream_rejected"
     )
+
+
+def test_an_address_on_its_way_renews_with_the_server(account: Account) -> None:
+    server = account.server()
+    account.fault({"ip": "never"})
+    account.api("POST", f"/servers/{server}/ips")
+    shown = account.api("GET", f"/servers/{server}").json()["billing"]["recurring_amount"]
+    paid = account.api("POST", f"/servers/{server}/renew", {"months": 1}).json()["charged"]
+    assert (shown, paid) == ("7.00", "7.00")

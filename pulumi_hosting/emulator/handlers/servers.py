@@ -199,8 +199,7 @@ def renew_server(call: Call) -> Answer:
         raise invalid_period(unit)
     if body.hours is not None and body.hours not in dialects.RENEW_HOURS(call.dialect):
         raise invalid_period("hours")
-    extra = sum((address.price_monthly for address in pricing.bought_addresses(store, server)), Decimal(0))
-    amount = pricing.renewal(store, server, extra, body.months, body.hours)
+    amount = pricing.renewal(store, server, body.months, body.hours)
     period = server_lifecycle.next_period(store, server, months=body.months, hours=body.hours)
     if period[1] > call.now + MOST_AHEAD_SECONDS:
         raise invalid_period(unit)

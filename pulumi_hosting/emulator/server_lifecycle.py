@@ -33,9 +33,9 @@ def next_period(
 
 def new_server_id(store: Store, *, sandbox: bool = False, synthetic: bool = False) -> int:
     if sandbox:
-        return SANDBOX_SERVER_IDS + store.count("id:sandbox")
+        return store.new_id(ServerRow, SANDBOX_SERVER_IDS + 1, "sandbox")
     if synthetic:
-        return SYNTHETIC_SERVER_IDS.start + store.count("id:synthetic")
+        return store.new_id(ServerRow, SYNTHETIC_SERVER_IDS.start + 1, "synthetic")
     return store.new_id(ServerRow)
 
 

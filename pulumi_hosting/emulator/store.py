@@ -129,8 +129,12 @@ class Store:
 
     # --- rows
 
-    def new_id(self, kind: type[r.Row]) -> int:
-        while (id := kind.first_id - 1 + self.count("id:" + kind.kind)) in self.tables[kind.kind]:
+    def new_id(self, kind: type[r.Row], first: int | None = None, counter: str = "") -> int:
+        """The next id of a row of this kind. ``first``: of ids of another range, with a ``counter`` of
+        their own.
+        """
+        start, name = kind.first_id if first is None else first, f"id:{counter or kind.kind}"
+        while (id := start - 1 + self.count(name)) in self.tables[kind.kind]:
             pass  # it was given to a row by hand
         return id
 

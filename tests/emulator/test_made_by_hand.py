@@ -58,6 +58,8 @@ def test_an_object_of_every_kind_is_made_and_read_through_the_api(account: Accou
         ("/tariffs", {"name": "x", "price_monthly": "1.00", "location_id": 9}, 404, "no location 9"),
         ("/servers", {"tariff_id": 99}, 404, "no tariff 99"),
         ("/servers", {"id": 20001, "ips": [{"addr": "192.0.2.1"}]}, 400, "known: id, address"),
+        ("/servers", {"ips": [{"address": "192.0.2"}]}, 400, "must be an IPv4 or IPv6 address"),
+        ("/servers", {"next_due_at": None}, 400, "next_due_at: must be an RFC 3339 timestamp"),
         ("/domains", {"name": "shop.example"}, 400, "Next: add the zone"),
         ("/webhooks", {"url": "http://10.0.0.1/"}, 400, "public https"),
         ("/ssh-keys", {"name": "x", "public_key": "no key"}, 400, "public_key"),
@@ -175,3 +177,22 @@ def test_the_same_requests_get_the_same_bytes() -> None:
     first = played()
     assert first == played()
     assert all(headers["Date"] == "Sun, 15 Apr 2029 08:00:00 GMT" for *_, headers in first)
+
+
+def test_no_object_takes_the_id_of_another(account: Account) -> None:
+    account.control("POST", "/servers", {"id": 2_000_000_001, "name": "kept"})
+    account.control("POST", "/servers", {"synthetic": True})
+    made = account.control("POST", "/servers/2000000001/ips", {"id": 7, "address": "2001:DB8::7"})
+    assert (made["address"], made["version"]) == ("2001:db8::7", 6)
+    refused = account.control("POST", "/servers/2000000001/ips", {"id": 7}, status=409)
+    assert refused["error"] == "id: there is a row 7 among the addresses already"
+    assert {row["name"] for row in account.objects("servers")} == {"kept", "imported"}
+
+
+def test_what_follows_from_the_id_and_the_due_date_of_a_server(account: Account) -> None:
+    body = {"id": 2_000_000_001, "next_due_at": "2029-01-01T00:00:00Z"}
+    flags = account.control("POST", "/servers", body)["flags"]
+    assert (flags["synthetic"], flags["expired"]) == (True, True)
+    body |= {"id": 2_000_000_002, "synthetic": False, "expired": False}
+    flags = account.control("POST", "/servers", body)["flags"]
+    assert (flags["synthetic"], flags["expired"]) == (False, False)

@@ -86,6 +86,12 @@ def test_account_and_now_on_the_command_line(tmp_path: Path) -> None:
         ("server: []", "unknown section: server; known: account, locations"),
         ("[1]", "[1]"),
         ("a: b: c", "cannot read"),
+        ("servers: 5", "servers: must be a list"),
+        (
+            "servers: [{id: 1, ips: [{id: 7}]}, {id: 2, ips: [{id: 7}]}]",
+            "servers, entry 2: id: there is a row 7",
+        ),
+        ("servers: [{ips: [{address: 192.0.2}]}]", "servers, entry 1: ips.0.address: must be an IPv4"),
         ("domains: [{name: shop.example}]", "'shop.example' is in no zone of the catalog. Next: correct"),
     ],
 )

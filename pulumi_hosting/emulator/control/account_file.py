@@ -79,7 +79,10 @@ def fill(store: Store, content: Mapping[str, Any]) -> None:
     for section, kind in kinds.items():
         if section not in _CATALOG:
             store.add_price_list()
-        for number, entry in enumerate(content.get(section) or (), 1):
+        entries = content.get(section) or []
+        if not isinstance(entries, list):
+            raise ControlError(f"{section}: must be a list")
+        for number, entry in enumerate(entries, 1):
             place = f"{section}, entry {number}"
             body = _checked(place, kind.body, entry)
             try:

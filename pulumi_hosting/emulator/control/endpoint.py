@@ -146,9 +146,7 @@ def _message(detail: ErrorDetails) -> str:
 MAX_AMOUNT = Decimal(10) ** 12
 
 
-def _timestamp(value: object) -> float | None:
-    if value is None:
-        return None
+def _moment(value: object) -> float:
     try:
         moment = (
             float(value)
@@ -164,7 +162,8 @@ def _timestamp(value: object) -> float | None:
 Amount = Annotated[Decimal, Field(ge=0, le=MAX_AMOUNT, decimal_places=4)]
 Balance = Annotated[Decimal, Field(ge=-MAX_AMOUNT, le=MAX_AMOUNT, decimal_places=4)]
 Percent = Annotated[Decimal, Field(ge=0, le=100, decimal_places=4)]
-Timestamp = Annotated[float | None, PlainValidator(_timestamp)]
+Moment = Annotated[float, PlainValidator(_moment)]
+Timestamp = Moment | None
 
 
 def columns_of(row: type[Row], **kinds: object) -> type[Body]:

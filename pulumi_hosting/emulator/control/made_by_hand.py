@@ -4,6 +4,7 @@ Nothing is charged. Columns that are left out have their usual values; with ``id
 """
 
 import base64
+import ipaddress
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from decimal import Decimal
@@ -12,7 +13,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, create_model
 
-from pulumi_hosting.api.models.field_types import EVENT_TYPES, MONTHS, DomainStatus, ServerStatus
+from pulumi_hosting.api.models.field_types import (
+    EVENT_TYPES,
+    MONTHS,
+    SYNTHETIC_SERVER_IDS,
+    DomainStatus,
+    ServerStatus,
+)
 from pulumi_hosting.api.values import check_public_key
 from pulumi_hosting.emulator import events, periods, price_list, registrar, serializers, server_lifecycle
 from pulumi_hosting.emulator import rows as r
@@ -21,6 +28,7 @@ from pulumi_hosting.emulator.control.endpoint import (
     Balance,
     Body,
     ControlError,
+    Moment,
     Route,
     Timestamp,
     find,
@@ -44,12 +52,26 @@ def _public_url(url: str) -> str:
     return url
 
 
+def _ip_address(text: str) -> str:
+    try:
+        return ipaddress.ip_address(text).compressed
+    except ValueError:
+        raise ValueError("must be an IPv4 or IPv6 address") from None
+
+
+Address = Annotated[str, AfterValidator(_ip_address)]
 Events = Annotated[list[str], AfterValidator(_event_types)]
 PublicUrl = Annotated[str, AfterValidator(_public_url)]
 PublicKey = Annotated[str, AfterValidator(check_public_key)]
 Tld = Annotated[str, AfterValidator(lambda text: text.lstrip(".").lower())]
 
 # --- one function per kind: the row of what was given ------------------------------------------------------
+
+
+def _must_be_free(store: Store, kind: str, given: r.Columns) -> None:
+    """409 if the given id is that of another row."""
+    if given.get("id") in store.tables[kind]:
+        raise ControlError(f"id: there is a row {given['id']} among the {kind} already", 409)
 
 
 def _plain(row: type[r.Row]) -> "Make":
@@ -71,10 +93,12 @@ def _ssh_key(store: Store, given: r.Columns) -> r.Row:
 def _server(store: Store, given: r.Columns) -> r.ServerRow:
     """With the addresses ``ips``, or with one of each version."""
     ips = given.pop("ips", None)
-    given = {"name": "imported", "tariff_id": 1, "os": "debian-12", "synthetic": False, **given}
+    synthetic = (given.get("id") or 0) in SYNTHETIC_SERVER_IDS
+    given = {"name": "imported", "tariff_id": 1, "os": "debian-12", "synthetic": synthetic, **given}
     find(store.tariffs, given["tariff_id"], "tariff")
     month = {"cycle": "monthly", "months": 1, "next_due_at": periods.months_after(store.now, 1)}
     given = {"hostname": given["name"], "power_since": store.now, **month, **given}
+    given.setdefault("expired", given["next_due_at"] <= store.now)
     if given.get("status") in ("stopped", "suspended"):
         given.setdefault("power", "stopped")
     id = given.pop("id", 0) or server_lifecycle.new_server_id(store, synthetic=given["synthetic"])
@@ -90,7 +114,10 @@ def _server(store: Store, given: r.Columns) -> r.ServerRow:
 
 
 def _address(store: Store, server: r.ServerRow, given: r.Columns) -> r.AddressRow:
-    version = given.pop("version", 6 if ":" in given.get("address", "") else 4)
+    _must_be_free(store, r.AddressRow.kind, given)
+    version = given.pop("version", 4)
+    if "address" in given:
+        version = ipaddress.ip_address(given["address"]).version
     if given.get("bought"):
         given.setdefault("price_monthly", store.tariffs[server.tariff_id].extra_ip_price)
     return server_lifecycle.add_address(store, server, version, **given)
@@ -122,6 +149,10 @@ def _subscription(store: Store, given: r.Columns) -> r.Row:
 Make = Callable[[Store, r.Columns], r.Row]
 
 
+_CHECKED: dict[object, object] = {float: Moment, float | None: Timestamp, Decimal: Balance}
+"""The types of columns that are checked otherwise than their own type says."""
+
+
 def _body(row: type[r.Row], required: str = "", apart: str = "", **kinds: object) -> type[Body]:
     """A body with the columns of ``row`` but for those ``apart``. ``kinds``: types of fields that their
     columns do not say.
@@ -129,8 +160,7 @@ def _body(row: type[r.Row], required: str = "", apart: str = "", **kinds: object
     known: dict[str, object] = {"id": Annotated[int, Field(ge=1)]}
     for column in fields(row):
         if column.name not in ("id", "seq", *apart.split()):
-            is_time = column.type in (float, float | None)
-            known[column.name] = Timestamp if is_time else Balance if column.type is Decimal else column.type
+            known[column.name] = _CHECKED.get(column.type, column.type)
     given: dict[str, Any] = {name: (kind, LEFT_OUT) for name, kind in {**known, **kinds}.items()}
     given |= {name: (given[name][0], ...) for name in required.split()}
     return create_model(f"New{row.__name__}", __base__=Body, **given)
@@ -154,8 +184,7 @@ class Makeable:
         if "account_id" in type(body).model_fields:
             given.setdefault("account_id", next(iter(store.accounts)))
             find(store.accounts, given["account_id"], "account")
-        if given.get("id") in store.tables[self.section]:
-            raise ControlError(f"id: there is a row {given['id']} among the {self.section} already", 409)
+        _must_be_free(store, self.section, given)
         return self.make(store, given)
 
     def route(self) -> Route:
@@ -168,7 +197,7 @@ class Makeable:
         return Route("POST", self.path or f"/{self.section}", make, self.body)
 
 
-AddressBody = _body(r.AddressRow, apart="server_id invoice_id", version=Literal[4, 6])
+AddressBody = _body(r.AddressRow, apart="server_id invoice_id", address=Address, version=Literal[4, 6])
 ServerBody = _body(
     r.ServerRow,
     apart="owner_key_id busy addresses_coming power_since suspended_from ssh_key_ids",

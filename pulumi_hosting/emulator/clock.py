@@ -23,6 +23,11 @@ class Clock:
     def now(self) -> float:
         return round(self.frozen if self.manual else self._source() + self.offset, 3)
 
+    def resume(self, *, manual: bool, frozen: float, offset: float) -> None:
+        """Continue with the time of an earlier clock: a manual one stood still, a real one went on."""
+        now = frozen if manual else self._source() + offset
+        self.frozen, self.offset = now if manual else float(int(now)), now - self._source()
+
     def advance(self, seconds: float) -> None:
         if self.manual:
             self.frozen = round(self.frozen + seconds, 3)

@@ -92,12 +92,7 @@ class EmulatorStateFile:
         store.rebuild()
         store.add_price_list()  # of what a file of an earlier version has no rows
         store.changed.clear()
-        if clock.manual and meta["manual"]:
-            clock.frozen = meta["frozen"]
-        elif clock.manual:
-            clock.frozen = float(int(clock.frozen + meta["offset"]))
-        else:
-            clock.offset = meta["offset"]
+        clock.resume(manual=meta["manual"], frozen=meta["frozen"], offset=meta["offset"])
         return store
 
 
@@ -121,11 +116,9 @@ def open_state(path: Path, clock: Clock) -> tuple[EmulatorStateFile, Store | Non
     except (sqlite3.Error, ValueError, KeyError, TypeError, OSError, UnreadableStateFile) as error:
         if connection is not None:
             connection.close()
-        reason = (
-            str(error)
-            if isinstance(error, sqlite3.Error | UnreadableStateFile)
-            else "it does not hold what the emulator wrote"
-        )
+        reason = "it does not hold what the emulator wrote"
+        if isinstance(error, sqlite3.Error | UnreadableStateFile | OSError):
+            reason = getattr(error, "strerror", None) or str(error)
         raise UnreadableStateFile(
             f"cannot use the state file {path}: {reason}; give another --state, or move the file away"
         ) from error

@@ -196,7 +196,7 @@ class Store:
     def copy(self) -> "Store":
         """All of it, apart from this one; what is being changed is not under way there."""
         other = Store(self.seed, now=self.now, kept=bool(self._watched))
-        for name in ("start", "counters", "windows", "recent", "service"):
+        for name in ("start", "counters", "windows", "recent", "service", "provisioning_delay", "ip_delay"):
             setattr(other, name, deepcopy(getattr(self, name)))
         for kind, table in self.tables.items():
             other.tables[kind].update(
@@ -227,9 +227,9 @@ class Store:
     # --- catalog and accounts
 
     def add_price_list(self) -> None:
-        """What a fresh service sells, of each kind that it has nothing of."""
+        """What a fresh service sells, of each kind that it never had."""
         for kind, entries in price_list.CATALOG.items():
-            if not self.tables[kind]:
+            if not self.tables[kind] and f"id:{kind}" not in self.counters:
                 for columns in entries:
                     self.add(r.ROW_TYPES[kind](**columns))
 

@@ -134,19 +134,15 @@ def test_clocks_in_a_state_file(tmp_path: Path) -> None:
     def opened(manual: bool) -> Clock:
         from pulumi_hosting.emulator.core import Core
 
-        clock = Clock(manual=manual, source=lambda: 1000.0)
+        clock = Clock(manual=manual, start=7.0 if state.exists() else None, source=lambda: 1000.0)
         state_file, store = open_state(state, clock)
         core = Core(clock=clock, loaded=store, persistence=state_file)
         core.advance(500)
         state_file.close()
         return clock
 
-    assert [opened(False).now(), opened(False).now(), opened(True).now(), opened(True).now()] == [
-        1500.0,
-        2000.0,
-        2500.0,
-        3000.0,
-    ]
+    kinds = (False, False, True, True, False)
+    assert [opened(manual).now() for manual in kinds] == [1500.0, 2000.0, 2500.0, 3000.0, 3500.0]
 
 
 def test_a_state_file_of_another_format(tmp_path: Path) -> None:
@@ -162,3 +158,21 @@ def test_a_state_file_of_another_format(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(UnreadableStateFile, match="does not hold"):
         open_state(state, Clock())
+
+
+def test_a_state_file_that_cannot_be_made(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableStateFile, match="No such file or directory"):
+        open_state(tmp_path / "missing" / "state", Clock())
+
+
+def test_what_was_deleted_from_the_catalog_does_not_come_back(tmp_path: Path) -> None:
+    clock = Clock(manual=True, start=1_800_000_000.0)
+    state_file, _ = open_state(tmp_path / "state", clock)
+    account = Account(clock=clock, persistence=state_file)
+    for zone in account.objects("zones"):
+        account.control("DELETE", f"/zones/{zone['id']}")
+    state_file.close()
+    again, read = open_state(tmp_path / "state", clock)
+    again.close()
+    assert read is not None
+    assert (read.zones, len(read.images)) == ({}, len(CATALOG["images"]))

@@ -7,7 +7,6 @@ waiting that a response asks for.
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from copy import copy
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
@@ -74,16 +73,15 @@ class Core:
         self._dialect, self._routes, self._delays = dialect, routes, (provisioning_delay, ip_delay)
         self._readings = readings or {}
         self._prepare, self._start = prepare, token_hex(8) if origin is None else origin
-        self._snapshots: dict[str, tuple[Store, Clock]] = {}
+        self._snapshots: dict[str, tuple[Store, float]] = {}
         self._use(loaded or self._fresh(seed))
         self.save()
 
     def announce(self, base_url: str, control_url: str, pid: int) -> None:
         """Set the ready line: where this core can be reached, and with which keys."""
         first = next(iter(self.store.accounts.values()))
-        keys = {
-            key.mode: key.token for key in self.store.of(KeyRow, first.id).values() if key.name == key.mode
-        }
+        # The oldest of each mode: that of a fresh account.
+        keys = {key.mode: key.token for key in self.store.newest(KeyRow, first.id)}
         self.ready_line = {
             "base_url": base_url,
             "control_url": control_url,
@@ -291,7 +289,7 @@ class Core:
     def snapshot(self, name: str) -> None:
         """Keep the account and the time under this name, in memory."""
         with self.lock:
-            self._snapshots[name] = (self.store.copy(), copy(self.clock))
+            self._snapshots[name] = (self.store.copy(), self.clock.now())
 
     def restore(self, name: str) -> bool:
         """Back to the account and the time of a snapshot, if there is one of this name. To clients it is
@@ -300,10 +298,10 @@ class Core:
         with self.lock:
             if name not in self._snapshots:
                 return False
-            store, clock = self._snapshots[name]
-            self._use(store.copy())
+            store, moment = self._snapshots[name]
+            self.store = store.copy()
             self.store.start = self._next_start()
-            self.clock.frozen, self.clock.offset = clock.frozen, clock.offset
+            self.clock.advance(moment - self.clock.now())
             self.save()
         self.wake()
         return True

@@ -196,3 +196,27 @@ def test_what_follows_from_the_id_and_the_due_date_of_a_server(account: Account)
     body |= {"id": 2_000_000_002, "synthetic": False, "expired": False}
     flags = account.control("POST", "/servers", body)["flags"]
     assert (flags["synthetic"], flags["expired"]) == (False, False)
+
+
+def test_a_snapshot_has_the_switches_of_staff_and_the_time_of_a_real_clock() -> None:
+    seconds = [1000.0]
+    options = {
+        "dialect": "spec",
+        "readings": {"key_memory": "key"},
+        "routes": {"https://a.example": "http://[::1]"},
+    }
+    account = Account(clock=Clock(source=lambda: seconds[0]), ip_delay=5, **options)
+    account.control("PATCH", "/service", {"dialect": "live", "readings": {"key_memory": "account"}})
+    account.control("PUT", "/webhook-routes", {})
+    account.control("POST", "/snapshot")
+    seconds[0] += 60
+    assert account.control("POST", "/restore")["now"] == "1970-01-01T00:16:40Z"
+    service, store = account.control("PATCH", "/service", {}), account.core.store
+    assert (service["dialect"], service["readings"]["key_memory"]) == ("live", "account")
+    assert (store.service.routes, store.ip_delay) == ({}, 5)
+
+
+def test_the_ready_line_has_the_first_keys_whatever_others_are_called(account: Account) -> None:
+    account.new_key("live", name="live")
+    account.core.announce("http://emulator/v1", "http://emulator/_control", 1)
+    assert account.core.ready_line["live_key"] == account.live_key

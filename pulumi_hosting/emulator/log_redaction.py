@@ -40,12 +40,16 @@ def _shown(text: Any) -> Any:
     return value
 
 
+def _query(row: RequestLog) -> str:
+    return without_tokens(_SECRET_PARAMETER.sub(rf"\1{MASK}", row.query))
+
+
 def request_line(row: RequestLog) -> str:
     """A request and its answer in one line, masked: ``2026-11-22T13:06:21Z POST /v1/servers 402
     insufficient_funds (key 1, normal)``. A connection that was closed has no status.
     """
-    query = _SECRET_PARAMETER.sub(rf"\1{MASK}", row.query)
-    parts = [row.method, ("" if row.stray else "/v1") + row.path + (f"?{query}" if query else "")]
+    query = f"?{_query(row)}" if row.query else ""
+    parts = [row.method, ("" if row.stray else "/v1") + row.path + query]
     parts.append("no answer" if row.status is None else str(row.status))
     if row.status is not None and row.status >= 400 and (found := _CODE.search(row.response)):
         parts.append(found[1])
@@ -60,7 +64,8 @@ def masked_request(row: RequestLog) -> Columns:
     """The columns of a request and its answer, masked; bodies are JSON, or text if they are none."""
     key = {"authorization": f"Bearer {MASK}"} if "authorization" in row.headers else {}
     headers = {name: without_tokens(value) for name, value in row.headers.items()} | key
-    return row.columns() | {"headers": headers, "body": _shown(row.body), "response": _shown(row.response)}
+    shown = {"path": without_tokens(row.path), "query": _query(row), "headers": headers}
+    return row.columns() | shown | {"body": _shown(row.body), "response": _shown(row.response)}
 
 
 def logged_request(row: RequestLog) -> Columns:

@@ -488,3 +488,11 @@ def test_due_times_finer_than_the_clock(delay: float, account: Account) -> None:
     order = account.api("POST", "/servers", SERVER).json()["invoice_id"]
     account.advance(1)
     assert account.api("GET", f"/orders/{order}").json()["status"] == "active"
+
+
+def test_no_secret_of_a_query_or_a_path_is_kept(account: Account) -> None:
+    account.api("GET", f"/me?token=cAnary7word&a={account.live_key}")
+    account.api("GET", f"/{account.test_key}")
+    shown = str(account.control("GET", "/requests"))
+    assert "token=**********&a=**********" in shown
+    assert not [text for text in ("cAnary7word", account.live_key, account.test_key) if text in shown]

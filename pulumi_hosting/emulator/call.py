@@ -147,12 +147,12 @@ class Call:
     def page(self, rows: Iterable[r.Row]) -> Answer:
         """The page of ``rows``, which are filtered and sorted newest first, at the cursor of the query.
 
-        Cursors are signed: one is valid only for the operation, the account, the mode and the filters of its
-        list. 400 ``invalid_cursor`` for one that is damaged or of another list.
+        Cursors are signed: one is valid only for the operation and its ids, the account, the mode and the
+        filters of its list. 400 ``invalid_cursor`` for one that is damaged or of another list.
         """
         # The page size is not signed: it may change between pages.
         filters = {name: self.raw_query[name] for name in sorted({*self.raw_query} - {"cursor", "limit"})}
-        facts = (self.operation.id, self.account.id, self.key.mode, filters)
+        facts = (self.operation.id, self.account.id, self.key.mode, {**filters, **self.raw_ids})
         salt, method = json.dumps(facts, separators=(",", ":")), {"digest_method": sha256}
         signed = URLSafeSerializer(f"cursor:{self.store.seed}", salt, signer_kwargs=method)
         if (cursor := self.query.cursor) is not None:

@@ -90,3 +90,13 @@ def test_transactions_by_time(account: Account) -> None:
     assert found(f"until={moments[1]}") == 2
     assert found(f"since={moments[0]}&until={moments[2]}") == 0
     assert found("direction=credit") == 0
+
+
+def test_a_cursor_of_one_subscription_is_not_valid_for_another(account: Account) -> None:
+    first, second = account.subscribe("server.created")["id"], account.subscribe("server.created")["id"]
+    for _ in range(2):
+        account.server()
+    cursor = account.api("GET", f"/webhooks/{first}/deliveries?limit=1").json()["next_cursor"]
+    path = f"/webhooks/{{}}/deliveries?limit=1&cursor={cursor}"
+    assert account.api("GET", path.format(first)).status_code == 200
+    assert code(account.api("GET", path.format(second))) == "invalid_cursor"

@@ -7,7 +7,14 @@ from functools import partial
 
 from pulumi_hosting.emulator import dialects, pricing, serializers, webhook_delivery
 from pulumi_hosting.emulator.formats import View, format_timestamp
-from pulumi_hosting.emulator.rows import DomainRow, InvoiceRow, KeyRow, ServerRow, SubscriptionRow
+from pulumi_hosting.emulator.rows import (
+    DeliveryRow,
+    DomainRow,
+    InvoiceRow,
+    KeyRow,
+    ServerRow,
+    SubscriptionRow,
+)
 from pulumi_hosting.emulator.store import Store
 
 
@@ -39,20 +46,30 @@ def emit(
     view: Callable[[], View],
     *,
     previous: View | None = None,
-    resource: str | None,
+    resource: str,
 ) -> None:
     """Queue an event for its subscribers; ``view`` is called only if there are any."""
-    receivers = [
+    if not (subscriptions := receivers(store, account_id, type)):
+        return
+    event = envelope(store, account_id, type, view(), previous, serializers.API + resource)
+    for subscription in subscriptions:
+        webhook_delivery.new_delivery(store, subscription, event, type)
+
+
+def receivers(store: Store, account_id: int, type: str) -> list[SubscriptionRow]:
+    """The account's active subscriptions to events of this type."""
+    return [
         row
         for row in store.of(SubscriptionRow, account_id).values()
         if row.active and (type in row.events or "*" in row.events)
     ]
-    if not receivers:
-        return
-    path = resource and serializers.API + resource
-    event = envelope(store, account_id, type, view(), previous, path)
-    for subscription in receivers:
-        webhook_delivery.new_delivery(store, subscription, event, type)
+
+
+def ping(store: Store, subscription: SubscriptionRow, *, queued: bool = True) -> DeliveryRow:
+    """Add a delivery of a ``ping``, which names its subscription, to the log. ``queued``: send it now."""
+    object = {"subscription_id": subscription.id, "message": "pong"}
+    event = envelope(store, subscription.account_id, "ping", object, None, None)
+    return webhook_delivery.new_delivery(store, subscription, event, "ping", queued=queued)
 
 
 def of(

@@ -123,6 +123,7 @@ def test_an_event_by_hand(account: Account) -> None:
     account.subscribe("server.suspended", "balance.low", "ping")
     account.server(name="first")
     server = account.server(name="second")
+    account.order(account.test_key)
     for body in (
         {"type": "server.suspended", "previous": {"status": "active"}},
         {"type": "balance.low"},
@@ -137,6 +138,7 @@ def test_an_event_by_hand(account: Account) -> None:
         "ping",
     ]
     assert f'"object":{{"id":{server},' in account.sent[0].payload.decode()
+    assert '"object":{"subscription_id":80001,"message":"pong"}' in account.sent[2].payload.decode()
     assert account.api("GET", f"/servers/{server}").json()["status"] == "active"
 
 

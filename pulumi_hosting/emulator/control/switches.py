@@ -148,15 +148,21 @@ def fire_event(core: Core, body: EventBody) -> object:
     store, account = core.store, account_of(core, body.account_id)
     before, kind = len(store.deliveries), _KIND_OF.get(body.type.partition(".")[0])
     if kind is not None:
-        rows = [row for row in store.tables[kind].values() if row.account_id == account.id]
-        named = [row for row in rows if body.object_id in (None, row.id)]
+        named = [
+            row
+            for row in store.tables[kind].values()
+            if row.account_id == account.id
+            and body.object_id in (None, row.id)
+            and not getattr(row, "is_sandbox", False)
+        ]
         if not named:
             raise ControlError(
                 f"the account has no such object among its {kind}. Next: POST /_control/{kind}", 404
             )
         events.of(store, body.type, named[-1], previous=body.previous)
     elif body.type == "ping":
-        events.emit(store, account.id, "ping", lambda: {"message": "pong"}, resource=None)
+        for subscription in events.receivers(store, account.id, "ping"):
+            events.ping(store, subscription)
     else:
         view = partial(pricing.balance_view, store, account)
         events.emit(store, account.id, body.type, view, resource="/balance")

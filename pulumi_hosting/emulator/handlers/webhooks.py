@@ -73,9 +73,7 @@ def test_webhook(call: Call) -> Outbound:
     row = _own(call)
     if not row.active:
         raise Refusal("conflict", "the subscription is disabled")
-    object = {"subscription_id": row.id, "message": "pong"}
-    event = events.envelope(call.store, call.account.id, "ping", object, None, None)
-    delivery = webhook_delivery.new_delivery(call.store, row, event, "ping", queued=False)
+    delivery = events.ping(call.store, row, queued=False)
 
     def answer(outcome: AttemptOutcome) -> Answer:
         webhook_delivery.note(call.store, delivery, row, outcome)

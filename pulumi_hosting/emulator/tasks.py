@@ -120,9 +120,10 @@ def assign_address(store: Store, server: r.ServerRow, task: r.Task) -> None:
 def finish_reinstall(store: Store, server: r.ServerRow, task: r.Task) -> None:
     """The reinstallation ends: the server has its new image and runs."""
     server.busy, server.os = None, task.note
-    server.power, server.power_since = "running", task.due
     if server.status == "stopped":
         server.status = "active"
+    if server.status != "suspended":
+        server.power, server.power_since = "running", task.due
     events.of(store, "server.reinstalled", server)
 
 

@@ -376,3 +376,13 @@ def test_a_host_name_of_its_own_stays_until_the_server_is_renamed(account: Accou
     assert read(account, 812)["hostname"] == "web.example.org"
     account.control("PATCH", "/servers/812", {"name": "old"})
     assert read(account, 812)["hostname"] == "old"
+
+
+def test_a_server_that_was_suspended_during_its_reinstallation_stays_off(account: Account) -> None:
+    account.core.store.provisioning_delay = 30
+    server = account.server()
+    account.api("POST", f"/servers/{server}/actions/reinstall", {"os": "ubuntu-24.04"})
+    account.control("PATCH", f"/servers/{server}", {"status": "suspended"})
+    account.advance(30)
+    live = account.api("GET", f"/servers/{server}?include=live").json()
+    assert (live["os"], live["status"], live["live"]["power"]) == ("ubuntu-24.04", "suspended", "stopped")

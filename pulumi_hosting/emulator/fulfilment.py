@@ -16,9 +16,10 @@ def deliver(store: Store, invoice: InvoiceRow) -> None:
         invoice.period_start, invoice.period_end = now, periods.months_after(now, order.plan["months"])
         order.plan = {**order.plan, "next_due_at": invoice.period_end}
         store.schedule(now + store.provisioning_delay, "finish_order", order.id)
-    elif invoice.type == "vds_renewal" and invoice.server_id is not None:
-        server = store.servers[invoice.server_id]
-        if not server.is_gone:
+    elif invoice.type == "vds_renewal":
+        # An account file may have invoices of a server that it does not have.
+        server = store.servers.get(invoice.server_id or 0)
+        if server is not None and not server.is_gone:
             invoice.period_start, invoice.period_end = server_lifecycle.next_period(store, server)
             server_lifecycle.extend(store, server, invoice.period_end)
 
@@ -64,8 +65,9 @@ def _take_back(store: Store, invoice: InvoiceRow) -> None:
         order.status, order.updated_at, invoice.cancelled_at = "cancelled", store.now, store.now
         store.drop_tasks(order.id, "finish_order")
     elif invoice.type == "ip_purchase" and server is not None:
+        # A released address has come, too; it is not refundable.
         has_come = any(address.invoice_id == invoice.id for address in store.addresses.values())
-        if server.addresses_coming and not has_come:
+        if server.addresses_coming and invoice.refundable and not has_come:
             store.drop_tasks(server.id, "assign_address", note=str(invoice.id))
             server.busy, server.addresses_coming = None, server.addresses_coming - 1
     elif invoice.type == "vds_renewal" and server is not None and not server.is_gone:

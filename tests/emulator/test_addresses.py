@@ -105,3 +105,16 @@ def test_an_address_on_its_way_renews_with_the_server(account: Account) -> None:
     shown = account.api("GET", f"/servers/{server}").json()["billing"]["recurring_amount"]
     paid = account.api("POST", f"/servers/{server}/renew", {"months": 1}).json()["charged"]
     assert (shown, paid) == ("7.00", "7.00")
+
+
+def test_the_refund_of_a_released_address_leaves_the_next_one_alone(account: Account) -> None:
+    server = account.server()
+    account.api("POST", f"/servers/{server}/ips")
+    first = account.objects("addresses")[-1]
+    account.api("DELETE", f"/servers/{server}/ips/{first['id']}")
+    account.core.store.ip_delay = 60
+    account.api("POST", f"/servers/{server}/ips")
+    account.control("POST", f"/invoices/{first['invoice_id']}/refund")
+    assert account.objects("servers")[0]["addresses_coming"] == 1
+    account.advance(60)
+    assert [row["bought"] for row in account.objects("addresses")] == [False, False, True]

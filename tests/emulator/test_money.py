@@ -1,12 +1,14 @@
 """Discounts and refunds to the cent, and a ledger that always adds up."""
 
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pulumi_hosting.emulator import pricing
+from pulumi_hosting.emulator.control.account_file import preparation
 from pulumi_hosting.emulator.rows import InvoiceRow
 from tests.emulator.support import DAY, code
 from tests.support.account import Account
@@ -249,3 +251,11 @@ def test_upcoming_and_low_balance(account: Account) -> None:
     assert (balance["balance"], balance["upcoming_7d"], balance["low_balance"]) == ("1.00", "5.00", True)
     account.advance(0)
     assert [attempt.headers["X-Webhook-Event"] for attempt in account.sent] == ["balance.low"]
+
+
+def test_an_unpaid_renewal_of_a_server_that_is_not_there_can_be_paid(tmp_path: Path) -> None:
+    file = tmp_path / "account.yaml"
+    file.write_text("invoices: [{id: 7, type: vds_renewal, status: not_paid, amount: '5', server_id: 9}]")
+    account = Account(prepare=preparation(file))
+    assert account.api("POST", "/invoices/7/pay").json()["balance_after"] == "995.00"
+    assert account.control("PATCH", "/account", {"balance": "40"})["balance"] == "40.00"

@@ -31,6 +31,7 @@ from pulumi_hosting.emulator.control.endpoint import (
     find,
 )
 from pulumi_hosting.emulator.core import Core
+from pulumi_hosting.emulator.formats import format_money
 from pulumi_hosting.emulator.rows import AccountRow, InvoiceRow, KeyRow
 from pulumi_hosting.emulator.store import OPENING_BALANCE
 
@@ -120,7 +121,7 @@ def edit_account(core: Core, body: Body) -> object:
     change = given.get("balance", account.balance) - account.balance
     if change:
         ledger.move(core.store, account, change, "adjustment", "Adjusted by staff", ledger.CONTROL)
-    return {**serializers.account(account, core.store), "balance": str(account.balance)}
+    return {**serializers.account(account, core.store), "balance": format_money(account.balance)}
 
 
 # --- invoices ---------------------------------------------------------------------------------------------

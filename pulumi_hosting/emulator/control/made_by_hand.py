@@ -74,8 +74,8 @@ def _must_be_free(store: Store, kind: str, given: r.Columns) -> None:
         raise ControlError(f"id: there is a row {given['id']} among the {kind} already", 409)
 
 
-def _plain(row: type[r.Row]) -> "Make":
-    return lambda store, given: store.add(row(**given))
+def _plain(row: type[r.Row], **usual: object) -> "Make":
+    return lambda store, given: store.add(row(**{**usual, **given}))
 
 
 def _tariff(store: Store, given: r.Columns) -> r.Row:
@@ -233,7 +233,7 @@ KINDS = (
         path="/webhooks",
     ),
 )
-INVOICES = Makeable("invoices", _body(r.InvoiceRow, "type status amount"), _plain(r.InvoiceRow))
+INVOICES = Makeable("invoices", _body(r.InvoiceRow, "type status amount"), _plain(r.InvoiceRow, description=""))
 """Of an account file alone: a control call makes an invoice that can be paid."""
 
 

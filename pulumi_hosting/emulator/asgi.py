@@ -13,8 +13,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from pulumi_hosting.api.operations import MAX_BODY_BYTES
 from pulumi_hosting.emulator.browser_requests import Names
 from pulumi_hosting.emulator.core import Core
-from pulumi_hosting.emulator.messages import Answer, ApiRequest
-from pulumi_hosting.emulator.site import API, api_response, other_response
+from pulumi_hosting.emulator.messages import Answer
+from pulumi_hosting.emulator.site import API, api_response, other_response, request_of
 
 Message = MutableMapping[str, Any]
 Scope = Message
@@ -67,20 +67,14 @@ class Application:
         if scope["type"] == "lifespan":
             await self._live(receive, send)
             return
-        # Not decoded: an escaped slash is part of a segment, not a separator.
         path: str = scope["raw_path"].decode("latin-1").partition("?")[0]
-        is_api = path.startswith(API)
-        body = await _body(receive, MAX_BODY_BYTES if is_api else inf)
+        body = await _body(receive, MAX_BODY_BYTES if path.startswith(API) else inf)
         if body is None:
             return
-        request = ApiRequest(
-            method=scope["method"],
-            path=path.removeprefix("/v1") if is_api else path,
-            query=scope["query_string"].decode("latin-1"),
-            headers={name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]},
-            body=body,
-            client=scope["client"][0] if scope["client"] else "127.0.0.1",
-        )
+        query: str = scope["query_string"].decode("latin-1")
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        client = scope["client"][0] if scope["client"] else "127.0.0.1"
+        request, is_api = request_of(scope["method"], path, query, headers, body, client)
         if is_api:
             answer = await api_response(self.core, request)
         else:

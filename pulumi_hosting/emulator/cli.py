@@ -8,11 +8,11 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import click
 
@@ -26,34 +26,32 @@ from pulumi_hosting.emulator.formats import format_timestamp, parse_timestamp
 from pulumi_hosting.emulator.persistence import UnreadableStateFile, open_state
 from pulumi_hosting.emulator.webhook_delivery import check_routes
 
-
-def _routes(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    routes = {}
-    for value in values:
-        origin, separator, target = value.partition("=")
-        if not separator:
-            raise click.BadParameter(f"{value!r} is not ORIGIN=URL")
-        routes[origin] = target
-    try:
-        return check_routes(routes)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
+T = TypeVar("T")
 
 
-def _names(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    try:
-        return tuple(map(allowed_name, values))
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
+def _checked(check: Callable[[T], object]) -> Callable[[click.Context, click.Parameter, T], object]:
+    """A callback of an option; ``check`` raises ``ValueError`` with what is wrong."""
+
+    def callback(context: click.Context, parameter: click.Parameter, value: T) -> object:
+        try:
+            return check(value)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from error
+
+    return callback
 
 
-def _moment(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+def _routes(values: tuple[str, ...]) -> dict[str, str]:
+    if wrong := [value for value in values if "=" not in value]:
+        raise ValueError(f"{wrong[0]!r} is not ORIGIN=URL")
+    return check_routes(dict(value.split("=", 1) for value in values))
+
+
+def _moment(value: str | None) -> float | None:
     try:
         return None if value is None else parse_timestamp(value)
-    except ValueError as error:
-        raise click.BadParameter(
-            f"{value!r} is not an RFC 3339 time, such as 2027-01-31T08:00:00Z"
-        ) from error
+    except ValueError:
+        raise ValueError(f"{value!r} is not an RFC 3339 time, such as 2027-01-31T08:00:00Z") from None
 
 
 _option = partial(click.option, show_default=True)
@@ -65,7 +63,7 @@ _SECONDS = click.FloatRange(min=0)
 @click.option(
     "--allow-host",
     multiple=True,
-    callback=_names,
+    callback=_checked(lambda names: tuple(map(allowed_name, names))),
     metavar="NAME",
     help="Also serve the control interface and the console under this host name; may be repeated. By default "
     "only under this machine's names and --host.",
@@ -87,7 +85,7 @@ _SECONDS = click.FloatRange(min=0)
 )
 @click.option(
     "--now",
-    callback=_moment,
+    callback=_checked(_moment),
     metavar="TIME",
     help="When the clock starts, such as 2027-01-31T08:00:00Z. With the same seed and a manual clock, the "
     "same requests get the same bytes. An existing state file keeps its own time.",
@@ -111,7 +109,7 @@ _SECONDS = click.FloatRange(min=0)
     "--webhook-route",
     "routes",
     multiple=True,
-    callback=_routes,
+    callback=_checked(_routes),
     metavar="ORIGIN=URL",
     help="Send webhooks for this origin to a URL on loopback; may be repeated.",
 )

@@ -16,7 +16,7 @@ import httpx
 
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.messages import Answer, ApiRequest
-from pulumi_hosting.emulator.site import API, api_response, other_response
+from pulumi_hosting.emulator.site import api_response, other_response, request_of
 
 
 class _TruncatedBody(httpx.SyncByteStream, httpx.AsyncByteStream):
@@ -67,18 +67,9 @@ class Transport(httpx.BaseTransport, httpx.AsyncBaseTransport):
         return self._answer(request, await asyncio.to_thread(other_response, self._core, asked))
 
     def _asked(self, request: httpx.Request, body: bytes) -> tuple[ApiRequest, bool]:
-        """The request, and whether it is one of the API."""
         path, _, query = request.url.raw_path.decode("ascii").partition("?")
-        is_api = path.startswith(API)
-        asked = ApiRequest(
-            method=request.method,
-            path=path.removeprefix("/v1") if is_api else path,
-            query=query,
-            headers={name.lower(): value for name, value in request.headers.items()},
-            body=body,
-            client=self._client,
-        )
-        return asked, is_api
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        return request_of(request.method, path, query, headers, body, self._client)
 
     def _answer(self, request: httpx.Request, response: Answer) -> httpx.Response:
         if response.drop:

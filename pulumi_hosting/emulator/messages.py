@@ -53,10 +53,8 @@ class Answer:
 
     def encode(self) -> None:
         """Fill ``content`` and its type from ``body``."""
-        if isinstance(self.body, bytes):
-            self.content = self.body
-        elif self.body is None:
-            self.content = b""
+        if self.body is None or isinstance(self.body, bytes):
+            self.content = self.body or b""
         else:
             self.content = to_json(self.body)
             self.headers.setdefault("Content-Type", "application/json")

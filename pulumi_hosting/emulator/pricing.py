@@ -270,11 +270,8 @@ def monthly_renewals(store: Store, account: r.AccountRow) -> Decimal:
     for server in store.of(r.ServerRow, account.id).values():
         if renews_automatically(server):
             amount = recurring(store, server)
-            total += (
-                cents(amount / server.months)
-                if server.cycle == "monthly"
-                else cents(amount * periods.HOURS_OF_A_MONTH)
-            )
+            is_hourly = server.cycle == "hourly"
+            total += cents(amount * periods.HOURS_OF_A_MONTH if is_hourly else amount / server.months)
     return total
 
 

@@ -164,7 +164,3 @@ def clear(store: Store, server: ServerRow) -> None:
     for address in list(store.of(AddressRow, server.id).values()):
         store.remove(address)
     store.drop_tasks(server.id, "assign_address", "finish_reinstall")
-
-
-def generated_name(store: Store, tariff: TariffRow) -> str:
-    return f"{tariff.name.lower()}-{store.token('name', 6)}"

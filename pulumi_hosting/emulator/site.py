@@ -1,7 +1,7 @@
 """What is served: the API, the control interface, the console, and the answer to any other path."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 from pulumi_hosting.emulator.browser_requests import Names
@@ -13,6 +13,17 @@ from pulumi_hosting.emulator.webhook_delivery import Outbound
 API = "/v1/"
 """How paths of the API begin."""
 CONTROL = "/_control"
+
+
+def request_of(
+    method: str, raw_path: str, query: str, headers: Mapping[str, str], body: bytes, client: str
+) -> tuple[ApiRequest, bool]:
+    """The request, and whether it is one of the API. ``raw_path`` is not decoded: an escaped slash is part of
+    a segment, not a separator. ``headers`` are in lower case.
+    """
+    is_api = raw_path.startswith(API)
+    path = raw_path.removeprefix("/v1") if is_api else raw_path
+    return ApiRequest(method, path, query, headers, body, client), is_api
 
 
 async def api_response(

@@ -27,15 +27,10 @@ WORDS: Mapping[str, str] = {
     "not_public": "not_public",
     "greater_than_equal": "out_of_range",
     "less_than_equal": "out_of_range",
-    "value_error": "invalid",
 }
 
 PERIOD_FIELDS = frozenset(("months", "hours", "years"))
 _PERIOD_FINDINGS = frozenset(("literal_error", "greater_than_equal", "less_than_equal"))
-
-
-def word(kind: str) -> str:
-    return WORDS.get(kind) or ("wrong_type" if kind.endswith("_type") else "invalid")
 
 
 def refusal(error: ValidationError, operation: Operation) -> Refusal:
@@ -43,8 +38,8 @@ def refusal(error: ValidationError, operation: Operation) -> Refusal:
     findings = error.errors(include_url=False, include_context=False, include_input=False)
     fields: dict[str, str] = {}
     for finding in findings:
-        name = ".".join(str(part) for part in finding["loc"]) or "body"
-        fields.setdefault(name, word(finding["type"]))
+        name, kind = ".".join(str(part) for part in finding["loc"]) or "body", finding["type"]
+        fields.setdefault(name, WORDS.get(kind) or ("wrong_type" if kind.endswith("_type") else "invalid"))
     kinds = {finding["type"] for finding in findings}
     names = {str(finding["loc"][0]) if finding["loc"] else "" for finding in findings}
     if "invalid_period" in operation.codes and names <= PERIOD_FIELDS and kinds <= _PERIOD_FINDINGS:

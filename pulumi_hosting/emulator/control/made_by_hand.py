@@ -233,7 +233,9 @@ KINDS = (
         path="/webhooks",
     ),
 )
-INVOICES = Makeable("invoices", _body(r.InvoiceRow, "type status amount"), _plain(r.InvoiceRow, description=""))
+INVOICES = Makeable(
+    "invoices", _body(r.InvoiceRow, "type status amount"), _plain(r.InvoiceRow, description="")
+)
 """Of an account file alone: a control call makes an invoice that can be paid."""
 
 

@@ -84,7 +84,7 @@ def create_server(call: Call) -> Answer:
     if not tariff.in_stock:
         raise Refusal("no_capacity")
     price = pricing.price(store, account, tariff, months=months, hours=hours, promo=body.promo_code)
-    name = body.name or server_lifecycle.generated_name(store, tariff)
+    name = body.name or f"{tariff.name.lower()}-{store.token('name', 6)}"
     until = periods.end(call.now, months=months, hours=hours)
     password = _password(call)
     plan = server_lifecycle.plan(account.id, name, tariff, body.os, until) | {

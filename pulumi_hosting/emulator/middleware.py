@@ -110,6 +110,11 @@ def check_service_enabled(call: Call) -> None:
         raise Refusal("api_disabled", retry_after=30)
 
 
+def answer_without_key(call: Call) -> Answer | Outbound | None:
+    """Operations that need no key are answered whatever else was sent. From here on there is a key."""
+    return None if call.operation.auth else run_handler(call)
+
+
 # --- the caller -------------------------------------------------------------------------------------------
 
 
@@ -121,8 +126,6 @@ def presented_key(call: Call) -> KeyRow | None:
 
 def authenticate(call: Call) -> None:
     """The key exists, is not revoked or expired, and comes from an address of its allow-list."""
-    if not call.operation.auth:
-        return
     key = presented_key(call)
     if key is None or key.revoked_at is not None:
         _, reset, over = hit(
@@ -156,8 +159,6 @@ def count_against_rate_limit(call: Call) -> None:
     """Count the call in the bucket of its operation and key; every answer from here on has the bucket's
     headers.
     """
-    if not call.operation.auth:
-        return
     if call.request.query:
         # A query that cannot be parsed is refused by check_query; the call counts all the same.
         with suppress(Refusal):
@@ -179,7 +180,7 @@ def count_against_rate_limit(call: Call) -> None:
 
 def check_sandbox(call: Call) -> None:
     """Test keys: refused while the sandbox is off, and by operations that do not support it."""
-    if not call.operation.auth or not call.key.is_test:
+    if not call.key.is_test:
         return
     if not call.store.service.sandbox_enabled:
         raise Refusal("sandbox_disabled")
@@ -189,8 +190,6 @@ def check_sandbox(call: Call) -> None:
 
 def check_account(call: Call) -> None:
     """The account is not suspended and may use the API."""
-    if not call.operation.auth:
-        return
     if call.account.suspended:
         raise Refusal("account_suspended")
     if not call.account.api_enabled:
@@ -199,8 +198,6 @@ def check_account(call: Call) -> None:
 
 def check_scopes(call: Call) -> None:
     """The key has every scope of the operation."""
-    if not call.operation.auth:
-        return
     missing = [scope for scope in call.operation.scopes if scope not in call.key.scopes]
     if missing:
         raise Refusal("insufficient_scope", details={"required": missing})
@@ -226,8 +223,7 @@ def check_query(call: Call) -> None:
     """Checked before the Idempotency-Key: the query is not part of "same endpoint and body"."""
     if call.request.query:
         call.raw_query = validation.read_query(call.operation, call.request.query)
-    if call.operation.auth:
-        call.query = validation.check_query(call.operation, call.raw_query)
+    call.query = validation.check_query(call.operation, call.raw_query)
 
 
 def replay_stored_response(call: Call) -> Answer | None:
@@ -270,6 +266,7 @@ PIPELINE: tuple[Step, ...] = (
     apply_faults,
     find_operation,
     check_service_enabled,
+    answer_without_key,
     authenticate,
     count_against_rate_limit,
     check_sandbox,

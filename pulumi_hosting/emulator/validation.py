@@ -67,7 +67,7 @@ def read_query(operation: Operation, raw: str) -> dict[str, str]:
         if name in query:
             raise invalid(**{name: "repeated"})
         query[name] = value
-    if operation.query is None and query and operation.auth:
+    if operation.query is None and query:
         raise invalid(**dict.fromkeys(query, "unknown"))
     return query
 

@@ -18,6 +18,7 @@ def test_the_pipeline_runs_in_this_order() -> None:
         "apply_faults",
         "find_operation",
         "check_service_enabled",
+        "answer_without_key",
         "authenticate",
         "count_against_rate_limit",
         "check_sandbox",
@@ -228,3 +229,8 @@ def test_a_call_knows_its_key_and_operation_only_after_their_steps(account: Acco
     for name in ("key", "account", "operation"):
         with pytest.raises(AttributeError, match=name):
             getattr(call, name)
+
+
+@pytest.mark.parametrize("path", ["/health?a=1&a=2", "/health?%ff", "/openapi.json?a=1"])
+def test_what_needs_no_key_is_always_answered(path: str, account: Account) -> None:
+    assert account.call(None, "GET", path).status_code == 200

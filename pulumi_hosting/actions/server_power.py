@@ -22,7 +22,7 @@ from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.errors import Failed, ResourceError
 from pulumi_hosting.session.request import Request
 
-_RESTART_SECONDS = 60.0  # seconds
+_RESTART_SECONDS = 60.0
 
 
 class ServerRestart(Action[OfServer, ServerState]):

@@ -8,6 +8,7 @@ rules, so that a value the API would refuse later is refused before money moves.
 
 import base64
 import binascii
+import hashlib
 import ipaddress
 import json
 import re
@@ -235,6 +236,14 @@ def check_public_key(value: str) -> str:
     if not _is_whole_key(words[0], words[1]):
         raise ValueError(_DAMAGED_KEY)
     return value
+
+
+def fingerprint(public_key: str) -> str:
+    """The ``SHA256:`` form of a key line ``type base64 comment``, as ``ssh-keygen -l`` prints it. Comment
+    and spacing do not count.
+    """
+    digest = hashlib.sha256(base64.b64decode(public_key.split()[1])).digest()
+    return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
 
 
 def _is_whole_key(kind: str, text: str) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from pulumi_hosting.api.values import fingerprint
 from pulumi_hosting.client.exceptions import HostingError, NotFound
 from pulumi_hosting.exactly_once import address_list
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
@@ -20,7 +21,6 @@ from pulumi_hosting.rehearsal.managed_objects import PTR, SERVER_IP, SSH_KEY, Ma
 from pulumi_hosting.reports.account_objects import AccountObject, AccountObjects, read_account
 from pulumi_hosting.reports.report import FOUND, Asking, CannotAnswer, Report, Section, Table, money
 from pulumi_hosting.reports.run_results import stack_export
-from pulumi_hosting.resources.fingerprints import fingerprint
 from pulumi_hosting.resources.server_ip import PENDING
 from pulumi_hosting.session.request import Request
 

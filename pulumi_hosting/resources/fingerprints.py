@@ -1,22 +1,13 @@
 """Fingerprints of SSH public keys, by which keys are the same whatever their id, name or comment."""
 
-import base64
-import hashlib
 from collections.abc import Iterable
 
 from pulumi_hosting.api import models as m
+from pulumi_hosting.api.values import fingerprint
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
-
-
-def fingerprint(public_key: str) -> str:
-    """The ``SHA256:`` form of a key line ``type base64 comment``, as ``ssh-keygen -l`` prints it. Comment
-    and spacing do not count.
-    """
-    digest = hashlib.sha256(base64.b64decode(public_key.split()[1])).digest()
-    return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
 
 
 def known_keys(request: Request, wanted: Iterable[str]) -> dict[str, m.SshKey]:

@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field
 
 from pulumi_hosting.api import models as m
+from pulumi_hosting.api.values import fingerprint
 from pulumi_hosting.client.exceptions import ApiError, HostingError, InvalidResponse, NotFound, TransportError
 from pulumi_hosting.exactly_once import catalog_reads, key_users
 from pulumi_hosting.exactly_once.local_files import taken_again, turn
@@ -23,7 +24,6 @@ from pulumi_hosting.resources import base
 from pulumi_hosting.resources.api_fields import At, shown
 from pulumi_hosting.resources.base import ADOPTS, REPLACES, IdText, Trait
 from pulumi_hosting.resources.drift_fields import Drift, renamed
-from pulumi_hosting.resources.fingerprints import fingerprint
 from pulumi_hosting.resources.powers import Adoptable, Findable, Validated
 from pulumi_hosting.resources.takeover import Takeover
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError, failing_with

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from pulumi_hosting.api.values import fingerprint
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.exactly_once.ownership_tag import split_tag, with_tag
 from pulumi_hosting.planning.check import check
 from pulumi_hosting.planning.diff import diff
 from pulumi_hosting.resources import RESOURCES
-from pulumi_hosting.resources.fingerprints import fingerprint
 from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.resources.ssh_key import SSH_KEY
 

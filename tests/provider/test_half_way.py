@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from pulumi_hosting.api.values import fingerprint
 from pulumi_hosting.client.exceptions import HostingError, InvalidInput
 from pulumi_hosting.provider.conversion import UNKNOWN
 from pulumi_hosting.provider.dynamic import ServerProvider
 from pulumi_hosting.provider.failures import PartialFailure
 from pulumi_hosting.provider.names import IDENTITY
-from pulumi_hosting.resources.fingerprints import fingerprint
 from pulumi_hosting.session.errors import ResourceError
 from tests.provider.processes import WEB, Start
 from tests.support.account import Account

@@ -3,12 +3,10 @@
 Nothing is charged. Columns that are left out have their usual values; with ``id`` an object gets this id.
 """
 
-import base64
 import ipaddress
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from decimal import Decimal
-from hashlib import sha256
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, create_model
@@ -20,7 +18,7 @@ from pulumi_hosting.api.models.field_types import (
     DomainStatus,
     ServerStatus,
 )
-from pulumi_hosting.api.values import check_public_key
+from pulumi_hosting.api.values import check_public_key, fingerprint
 from pulumi_hosting.emulator import events, periods, price_list, registrar, serializers, server_lifecycle
 from pulumi_hosting.emulator import rows as r
 from pulumi_hosting.emulator.control.endpoint import (
@@ -85,9 +83,8 @@ def _tariff(store: Store, given: r.Columns) -> r.Row:
 
 
 def _ssh_key(store: Store, given: r.Columns) -> r.Row:
-    type, material = given["public_key"].split()[:2]
-    digest = base64.b64encode(sha256(base64.b64decode(material)).digest()).decode().rstrip("=")
-    return store.add(r.SshKeyRow(type=type, fingerprint=f"SHA256:{digest}", **given))
+    text = given["public_key"]
+    return store.add(r.SshKeyRow(type=text.split()[0], fingerprint=fingerprint(text), **given))
 
 
 def _server(store: Store, given: r.Columns) -> r.ServerRow:

@@ -1,8 +1,6 @@
 """Public keys of the account."""
 
-import base64
-from hashlib import sha256
-
+from pulumi_hosting.api.values import fingerprint
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.messages import Answer, Refusal
 from pulumi_hosting.emulator.rows import SshKeyRow
@@ -15,19 +13,17 @@ def list_ssh_keys(call: Call) -> Answer:
 def create_ssh_key(call: Call) -> Answer:
     """The text is stored without surrounding space; two keys are equal if their type and material are."""
     text = call.body.public_key.strip()
-    type, material = text.split()[:2]
-    raw = base64.b64decode(material)
-    fingerprint = "SHA256:" + base64.b64encode(sha256(raw).digest()).decode().rstrip("=")
-    known = any(row.fingerprint == fingerprint for row in call.store.of(SshKeyRow, call.account.id).values())
+    mark = fingerprint(text)
+    known = any(row.fingerprint == mark for row in call.store.of(SshKeyRow, call.account.id).values())
     if known and call.store.service.readings["duplicate_ssh_key"] == "conflict":
         raise Refusal("conflict", "this public key is already on the account")
     key = SshKeyRow(
         id=9_000_000_000 + call.store.count("id:fake") if call.simulated else 0,
         account_id=call.account.id,
         name=call.body.name,
-        type=type,
+        type=text.split()[0],
         public_key=text,
-        fingerprint=fingerprint,
+        fingerprint=mark,
         created_at=call.now,
     )
     return Answer(201, call.view(call.add(key)))

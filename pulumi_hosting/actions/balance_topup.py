@@ -107,20 +107,16 @@ class BalanceTopup(Action[BalanceTopupInputs, BalanceTopupAsked]):
                 made = {"invoice_id": str(answer.invoice_id), "gateway": answer.gateway}
                 return asked.model_copy(update={**made, "payment_url": answer.payment_url})
             waiting = _waiting(_known(request), inputs)
-        return self._with_link(request, inputs, _of_invoice(asked, waiting))
-
-    @staticmethod
-    def _with_link(
-        request: Request, inputs: BalanceTopupInputs, asked: BalanceTopupAsked
-    ) -> BalanceTopupAsked:
+        if waiting is None:
+            return asked  # it was paid since, or cancelled
+        shown = _of_invoice(asked, waiting)
         try:
-            link = request.client.invoices.payment_link(int(asked.invoice_id or 0), gateway=inputs.gateway)
+            link = request.client.invoices.payment_link(waiting.id, gateway=inputs.gateway)
         except Forbidden as error:
-            request.warn(f"top-up invoice {asked.invoice_id}: its payment link cannot be shown: {error}")
-            return asked
-        return asked.model_copy(
-            update={"payment_url": link.payment_url, "gateway": link.gateway or asked.gateway}
-        )
+            request.warn(f"top-up invoice {waiting.id}: its payment link cannot be shown: {error}")
+            return shown
+        given = {"payment_url": link.payment_url, "gateway": link.gateway or shown.gateway}
+        return shown.model_copy(update=given)
 
 
 def _check(info: m.TopupInfo, inputs: BalanceTopupInputs) -> None:

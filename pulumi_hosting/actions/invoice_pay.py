@@ -53,7 +53,7 @@ class InvoicePay(Action[InvoicePayInputs, InvoicePaid]):
     scopes: ClassVar = ("invoices:read", "invoices:pay")
 
     def plan(self, request: Request, inputs: InvoicePayInputs) -> ActionPlan:
-        invoice = _read(request, inputs.id)
+        invoice = read_invoice(request, inputs.id)
         before = _shown(invoice)
         if invoice.status == "paid":
             when = f" since {before.paid_at}" if before.paid_at else ""
@@ -86,7 +86,7 @@ class InvoicePay(Action[InvoicePayInputs, InvoicePaid]):
                 operation="pay_invoice",
                 facts={"invoice_id": invoice.id},
                 send=partial(request.client.invoices.pay, invoice.id),
-                happened=lambda: _read(request, inputs.id).status == "paid",
+                happened=lambda: read_invoice(request, inputs.id).status == "paid",
                 concerns=lambda other: other.id == invoice.id,
                 ask=lambda id, key: request.client.invoices.pay(id, idempotency_key=key),
                 price=invoice.amount,
@@ -94,7 +94,7 @@ class InvoicePay(Action[InvoicePayInputs, InvoicePaid]):
         finally:
             request.reads.forget("balance")
             request.reads.forget("servers")
-        after = _read(request, inputs.id)
+        after = read_invoice(request, inputs.id)
         balance = answer.balance_after if answer is not None else None
         # A simulated payment shows in its answer alone.
         return _shown(after).model_copy(
@@ -102,7 +102,8 @@ class InvoicePay(Action[InvoicePayInputs, InvoicePaid]):
         )
 
 
-def _read(request: Request, id: str) -> m.Invoice:
+def read_invoice(request: Request, id: str) -> m.Invoice:
+    """The invoice of that id. Raises ``NoSuchObject``."""
     return existing(request.client.invoices.get, id, "invoice", ", and check whose API key it is")
 
 

@@ -5,7 +5,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from pulumi_hosting.actions.action import Action, ActionPlan, Result, existing, nothing
+from pulumi_hosting.actions.action import Action, ActionPlan, Result, nothing
+from pulumi_hosting.actions.invoice_pay import read_invoice
 from pulumi_hosting.api.models.field_types import optional
 from pulumi_hosting.resources.base import IdText, Inputs
 from pulumi_hosting.session.errors import ResourceError
@@ -35,7 +36,7 @@ class InvoicePaymentLink(Action[InvoicePaymentLinkInputs, InvoicePaymentLinkShow
     scopes: ClassVar = ("invoices:read", "invoices:pay")
 
     def plan(self, request: Request, inputs: InvoicePaymentLinkInputs) -> ActionPlan:
-        found = existing(request.client.invoices.get, inputs.id, "invoice", ", and check whose API key it is")
+        found = read_invoice(request, inputs.id)
         shown = InvoicePaymentLinkShown(
             invoice_id=str(found.id),
             status=found.status,

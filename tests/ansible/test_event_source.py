@@ -25,6 +25,7 @@ from pulumi_hosting.api.models import Delivery
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.rehearsal.control_client import Control
 from tests.ansible.conftest import BIN, COLLECTION, ROOT, kill_all
+from tests.support.ports import free_port
 from tests.support.waiting import HANG_SECONDS, wait_until
 from tests.webhooks.support import OTHER_SECRET, SECRET, body, signed
 
@@ -35,8 +36,7 @@ HOURLY = 3  # the tariff of the emulator that is paid by the hour
 
 def test_a_delivery_reaches_the_queue(tmp_path: Path) -> None:
     """Loaded by its path, as ansible-rulebook does."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     main = runpy.run_path(str(FILE))["main"]
     raw = body("evt_1")
 
@@ -128,8 +128,7 @@ class Program:
         self.output = home / "output.txt"
         self.folder = home / "rulebooks"
         shutil.copytree(COLLECTION / "examples" / "rulebooks", self.folder)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.secret = home / "webhook-secret"
         self.secret.write_text(subscriber.secret)
         variables = {"port": self.port, "state_file": str(self.state), "secret_file": str(self.secret)}

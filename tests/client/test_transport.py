@@ -26,6 +26,7 @@ from pulumi_hosting.client.exceptions import (
 )
 from tests.client.http_server import OK, Act, client_for, send, serving
 from tests.client.support import KEY, FakeTime, answer, scripted
+from tests.support.ports import free_port
 from tests.support.waiting import HANG_SECONDS
 
 
@@ -203,9 +204,7 @@ def test_a_broken_connection_is_retried_where_repeating_is_safe() -> None:
 
 
 def test_a_refused_connection_has_a_known_outcome() -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
+    port = free_port()
     with (
         client_for(f"http://127.0.0.1:{port}/v1") as client,
         pytest.raises(TransportError, match=r"cannot reach 127\.0\.0\.1.*ConnectError") as caught,

@@ -33,7 +33,7 @@ def program(request: pytest.FixtureRequest, engine: Engine, emulator: Running, t
 
 
 def preview(program: Program, path: Path) -> Path:
-    path.write_text(program.stack.preview("--json").output, encoding="utf-8")
+    path.write_text(program.stack.preview("--json", "--show-sames").output, encoding="utf-8")
     return path
 
 

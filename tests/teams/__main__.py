@@ -90,12 +90,14 @@ def disturbed(size: Size, seed: int = 0) -> list[str]:
             if process.machine == 2:
                 process.service_port = to_service.port
         kills = [dice.uniform(0.5, 20.0) for _ in range(max(1, size.orders // 20))]
+        # All of it before the first stopped process goes on: a run lasts that long however fast the rest is.
+        # Nothing is ordered between the loss of the store and one lease later.
         steps: list[tuple[float, Callable[[], None]]] = [
             (1.0, store.restart_empty),
             (3.0, proxy.cut),
+            (4.0, to_service.cut),
             (8.0, proxy.heal),
-            (9.0, to_service.cut),
-            (14.0, to_service.heal),
+            (8.5, to_service.heal),
         ]
         killed = 0
 

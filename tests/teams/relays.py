@@ -8,8 +8,9 @@ from contextlib import suppress
 
 import httpx
 
+from tests.support.ports import free_port
 from tests.support.waiting import wait_until
-from tests.teams.servers import RedisServer, free_port
+from tests.teams.servers import RedisServer
 from tests.webhooks.support import SECRET, Downstream, body, signed
 
 KILLS = 4

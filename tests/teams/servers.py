@@ -10,15 +10,10 @@ from contextlib import suppress
 
 import redis
 
+from tests.support.ports import free_port
+
 IS_HERE = shutil.which("redis-server") is not None
 """Whether the server is on PATH."""
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
 
 
 class RedisServer:

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Self
 
-from pulumi_hosting.client.call_errors import HostingError
-from pulumi_hosting.client.words import COMMAND_LINE
 from pulumi_hosting.rehearsal.facts import for_json
 
 if TYPE_CHECKING:
+    from pulumi_hosting.client.call_errors import HostingError
     from pulumi_hosting.session.request import Request
 
 Step = Callable[[int, int | None, str], None]
@@ -28,8 +27,10 @@ class CannotAnswer(Exception):
     exit_code = 1
 
     @classmethod
-    def of(cls, error: HostingError) -> Self:
+    def of(cls, error: "HostingError") -> Self:
         """The same reason, in the words of the command line."""
+        from pulumi_hosting.client.words import COMMAND_LINE  # no help of a command loads the client
+
         error._words = COMMAND_LINE
         return cls(str(error))
 

@@ -41,6 +41,12 @@ def connect(progress: ProgressLine, *, read_only: bool = True) -> Client:
     return client
 
 
+def in_our_words(error: HostingError) -> str:
+    """The line of an error, with the settings and commands of the command line."""
+    error._words = COMMAND_LINE
+    return str(error)
+
+
 @contextmanager
 def asking(*, read_only: bool = True, called: str = "") -> Iterator[tuple[Request, ProgressLine]]:
     """A request for the account of the environment, and the bar meanwhile. What the client or the
@@ -52,7 +58,7 @@ def asking(*, read_only: bool = True, called: str = "") -> Iterator[tuple[Reques
                 yield reading(client, progress.above(print_warning), _mode()), progress
         except HostingError as error:
             about(error, called)
-            raise CannotAnswer.of(error) from None
+            raise CannotAnswer(in_our_words(error)) from None
 
 
 @contextmanager

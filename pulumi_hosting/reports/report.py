@@ -4,12 +4,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from pulumi_hosting.rehearsal.facts import for_json
 
 if TYPE_CHECKING:
-    from pulumi_hosting.client.call_errors import HostingError
     from pulumi_hosting.session.request import Request
 
 Step = Callable[[int, int | None, str], None]
@@ -25,14 +24,6 @@ class CannotAnswer(Exception):
     """A command that could not do its work. ``str()`` is one line: the reason and what to do next."""
 
     exit_code = 1
-
-    @classmethod
-    def of(cls, error: "HostingError") -> Self:
-        """The same reason, in the words of the command line."""
-        from pulumi_hosting.client.words import COMMAND_LINE  # no help of a command loads the client
-
-        error._words = COMMAND_LINE
-        return cls(str(error))
 
 
 class Unusable(CannotAnswer):

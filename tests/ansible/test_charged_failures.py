@@ -187,3 +187,14 @@ def test_an_empty_limit_is_refused(empty: str) -> None:
     assert ("is empty, which would be no limit. Next: give an amount such as 25.00, or unset it") in result[
         "msg"
     ]
+
+
+def test_a_password_is_kept_though_its_file_holds_no_text(tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    file.write_bytes(b"\xff\xfe")
+    result = Play(Account())("server", **SERVER, root_password_file=str(file))
+    assert not result["failed"], result
+    former = next(path for path in tmp_path.iterdir() if path != file)
+    assert former.read_bytes() == b"\xff\xfe"
+    assert len(file.read_text().strip()) > 8
+    assert any(f"kept in {former}" in line for line in result["warnings"]), result["warnings"]

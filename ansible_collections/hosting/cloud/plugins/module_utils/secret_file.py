@@ -35,11 +35,16 @@ class SecretFile:
             reason = "what it would hold is only simulated"
             warn(f"{self.option}: {self.path} is not written with a test key, since {reason}")
         elif secret:
-            if self.exists and self.path.read_text(encoding="utf-8").strip() != secret:
+            if self.exists and not self._holds(secret):
                 former = self.path.with_name(f"{self.path.name}.{self.path.stat().st_mtime_ns}")
                 os.replace(self.path, former)
                 warn(f"{self.option}: {self.path} held another secret, which is kept in {former}")
             write_privately(self.path, secret)
+
+    def _holds(self, secret: str) -> bool:
+        with suppress(OSError):  # a file that cannot be read is kept, as one with another secret
+            return self.path.read_bytes().strip() == secret.encode()
+        return False
 
     def in_diff(self, result: Json) -> Json:
         """The result of a task that writes the file, which its difference shows."""

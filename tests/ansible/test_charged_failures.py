@@ -1,6 +1,7 @@
 """Tasks that fail after they bought or changed something: the result shows what was bought, and what it
 cost."""
 
+import errno
 import subprocess
 from decimal import Decimal
 from pathlib import Path
@@ -198,3 +199,20 @@ def test_a_password_is_kept_though_its_file_holds_no_text(tmp_path: Path) -> Non
     assert former.read_bytes() == b"\xff\xfe"
     assert len(file.read_text().strip()) > 8
     assert any(f"kept in {former}" in line for line in result["warnings"]), result["warnings"]
+
+
+def test_a_file_that_cannot_be_written_is_no_defect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    emulated, file = Account(), tmp_path / "invoice.pdf"
+    Play(emulated)("server", **SERVER)
+
+    def full(path: Path, data: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    result = Play(emulated)("invoice_info", id=40001, pdf=str(file))
+    assert result["msg"] == (
+        f"{file}: No space left on device. Next: correct the path, or make room there"
+    )
+    assert result["failure"]["code"] == "local_files_error"

@@ -124,6 +124,10 @@ def invalid_arguments(text: str) -> Json:
 
 
 def _defect(error: Exception) -> Json:
+    if isinstance(error, OSError) and error.strerror:  # a file that the task names, or one of the run
+        place = f"{error.filename}: " if error.filename else ""
+        step = "correct the path, or make room there"
+        return _failure(f"{place}{error.strerror}. Next: {step}", "local_files_error")
     frame = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{frame.filename.rpartition('/')[2]}:{frame.lineno}"
     what = f"Unexpected {type(error).__name__} in {where}"

@@ -201,6 +201,32 @@ def test_a_password_is_kept_though_its_file_holds_no_text(tmp_path: Path) -> Non
     assert any(f"kept in {former}" in line for line in result["warnings"]), result["warnings"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "options", "price"),
+    [
+        ("domain", {"name": "example-1.com"}, "12.00"),
+        ("server_ip", {"server_id": "20001"}, "2.00"),
+        ("server_renew", {"id": "20001", "until": "2029-07-01"}, "14.25"),
+    ],
+)
+def test_an_order_whose_answer_is_lost_counts_though_the_account_refuses_the_key_afterwards(
+    kind: str, options: dict[str, str], price: str
+) -> None:
+    emulated = Account()
+    Play(emulated)("server", **{**SERVER, "auto_renew": True})
+    play = Play(emulated, max_charge="70.00")
+    emulated.fault(
+        {"status": 504, "code": "upstream_timeout"}, method="POST", path="^/(domains|servers/)", times=99
+    )
+    play.before_write = lambda: emulated.fault(
+        {"status": 401, "code": "invalid_token"}, method="GET", path="^/(domains|servers|invoices)", times=99
+    )
+    failure = play(kind, **options)["failure"]
+    assert failure["code"] == "invalid_token"
+    assert failure["outcome_unknown"] is True
+    assert failure["charge"] == {"amount": price, "currency": "EUR"}
+
+
 def test_a_file_that_cannot_be_written_is_no_defect(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -89,6 +89,8 @@ def _with_what_was_done(task: ModuleTask, failure: Json, error: Exception, calle
         known = {}
     known.pop("diff", None)
     if not (known.get("changed") or task.wrote):
+        # what failed last may be a look at the account, after an order whose answer was lost
+        failure["failure"]["outcome_unknown"] |= task.in_doubt
         return failure
     made = known.get("charge") or {}
     charged = made.get("amount") is not None

@@ -102,6 +102,8 @@ class ModuleTask:
     progress: TaskProgress | None = None
     wrote: bool = False
     """Whether a request of the task, other than an order or a payment, has changed something."""
+    in_doubt: bool = False
+    """Whether the last order or payment may have been carried out though no answer says so."""
     payment: Values | None = None
     """The answer of the task's payment: a renewal, or an invoice."""
     refund: Json | None = None
@@ -156,6 +158,8 @@ class ModuleTask:
         self.memory.observe(request, outcome)
         for reads in self.own_reads:
             reads.observe(request, outcome)
+        if operation.id in PURCHASES | PAYMENTS:
+            self.in_doubt = is_unknown(outcome)
         if operation.id in PURCHASES:
             self._purchased(request, outcome)
         elif not failed and operation.id in PAYMENTS:

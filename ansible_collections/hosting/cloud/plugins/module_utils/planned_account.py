@@ -53,18 +53,16 @@ def _kind(operation: str, verb: str) -> str | None:
     return _kinds().get(name.removesuffix("s") if verb == "list" else name) if found == verb else None
 
 
-def without_planned_ids(value: Any) -> Any:
+def without_planned_ids(value: Any, name: str = "") -> Any:
     """A result with null for what an earlier task could not know yet: ids of objects that do not exist, and
-    their addresses."""
+    their addresses. ``name``: that of the field; a text of a user may look like an id."""
     if isinstance(value, Mapping):
-        return {name: without_planned_ids(item) for name, item in value.items()}
+        return {field: without_planned_ids(item, field) for field, item in value.items()}
     if isinstance(value, list):
-        return [item for item in map(without_planned_ids, value) if item is not None] if value else value
-    if isinstance(value, str) and (
-        value.startswith(NO_ADDRESS) or any(is_planned(part) for part in value.split("/", 1))
-    ):
-        return None
-    return None if isinstance(value, int) and not isinstance(value, bool) and is_planned(value) else value
+        return [shown for item in value if (shown := without_planned_ids(item, name)) is not None]
+    is_id = name == "id" or name.endswith(("_id", "_ids"))
+    is_unknown = is_id and any(map(is_planned, str(value).split("/", 1)))
+    return None if is_unknown or str(value).startswith(NO_ADDRESS) else value
 
 
 class PlannedTransport:

@@ -112,7 +112,7 @@ class LookupInfoModule(HostingModule):
             name = None if "name" in query else task.params.get("name")  # else the service looks for it
             return [item for item in found if _is_named(item, name)] if name else found
         try:
-            return [ask(request, self.one, [task.params[self.id_option]], {})]
+            return [ask(request, self.one, [task.params[self.id_option]], {}, self.id_option)]
         except NotFound:
             return []
 
@@ -209,13 +209,14 @@ def _is_named(item: Values, name: str) -> bool:
     return _folded(item["name"]) == name.strip().casefold()
 
 
-def ask(request: Request, name: str, ids: list[Any], query: Values) -> Any:
-    """What the lookup finds: every field as a plain value, null where it is absent, without secrets."""
+def ask(request: Request, name: str, ids: list[Any], query: Values, option: str = "id") -> Any:
+    """What the lookup finds: every field as a plain value, null where it is absent, without secrets.
+    ``option``: the one that names the id."""
     from pulumi_hosting.schema import lookups
     from pulumi_hosting.schema.fields import shown
 
     lookup = lookups.LOOKUPS[name]
     for id in ids:
         if id_number(id) is None:
-            raise InvalidInput({"id": NO_ID})
+            raise InvalidInput({option: NO_ID})
     return shown(lookups.ask(request.client, lookup, ids, query), lookup.value)

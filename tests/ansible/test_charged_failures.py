@@ -2,6 +2,7 @@
 cost."""
 
 import errno
+import shutil
 import subprocess
 from decimal import Decimal
 from pathlib import Path
@@ -180,6 +181,23 @@ def test_a_killed_run_is_reported_once_though_a_worker_of_it_still_writes(tmp_pa
     assert "5.00 EUR" in line
     worker.settle("server/b", FIVE)
     assert RunFiles(own).charges_of_killed_runs() == []
+
+
+def test_a_run_that_ends_while_its_files_are_looked_for_is_none_that_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = tmp_path / "ansible-local-4242abcdefgh", tmp_path / "ansible-local-4243abcdefgh"
+    for folder in (first, second):
+        folder.mkdir()
+        RunMemory(RunFiles(folder), account=lambda: "one").settle("server/a", FIVE)
+
+    def ends(pid: int) -> bool:
+        if second.exists():
+            shutil.rmtree(second)
+        return pid == 4242
+
+    monkeypatch.setattr("pulumi_hosting.client.private_directory.process_runs", ends)
+    assert RunFiles(tmp_path / "ansible-local-1abcdefgh").charges_of_killed_runs() == []
 
 
 @pytest.mark.parametrize("empty", ["", " \n"])

@@ -1,21 +1,30 @@
 """The work of `pulumi-hosting plugin`."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import click
 
 from pulumi_hosting.provider.plugin import install as plugin
 
 
-def install(pulumi: str | None) -> None:
+@contextmanager
+def _one_line() -> Iterator[None]:
     try:
-        click.echo(f"installed: {plugin.install(pulumi)}")
+        yield
     except plugin.InstallError as error:
         raise click.ClickException(str(error)) from None
 
 
+def install(pulumi: str | None) -> None:
+    with _one_line():
+        click.echo(f"installed: {plugin.install(pulumi)}")
+
+
 def uninstall() -> None:
-    removed = plugin.uninstall()
+    with _one_line():
+        removed = plugin.uninstall()
     click.echo(f"removed: {removed}" if removed else f"not installed: {plugin.place()}")
 
 

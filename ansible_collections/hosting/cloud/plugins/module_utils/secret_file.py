@@ -52,8 +52,18 @@ class SecretFile:
         return {**result, "diff": {**diff, "after": {**diff["after"], self.option: str(self.path)}}}
 
     def must_be_writable(self) -> None:
-        """Raise ``InvalidInput`` before a secret is made that cannot be kept."""
-        must_be_writable(self.option, self.path)
+        """Raise ``InvalidInput`` for the option before a secret is made that cannot be kept."""
+        folder = self.path.parent
+        if not folder.is_dir():
+            raise InvalidInput({self.option: f"there is no directory {folder}"})
+        try:
+            if self.path.is_dir():
+                raise IsADirectoryError
+            handle, draft = tempfile.mkstemp(prefix=".", dir=folder)
+            os.close(handle)
+            os.unlink(draft)
+        except OSError:
+            raise InvalidInput({self.option: f"{self.path} cannot be written"}) from None
 
 
 def write_privately(path: Path, text: str) -> None:
@@ -68,18 +78,3 @@ def write_privately(path: Path, text: str) -> None:
     except BaseException:
         Path(draft).unlink(missing_ok=True)
         raise
-
-
-def must_be_writable(option: str, path: Path) -> None:
-    """Raise ``InvalidInput`` for the ``option`` if no file can be written at this path."""
-    folder = path.parent
-    if not folder.is_dir():
-        raise InvalidInput({option: f"there is no directory {folder}"})
-    try:
-        if path.is_dir():
-            raise IsADirectoryError
-        handle, draft = tempfile.mkstemp(prefix=".", dir=folder)
-        os.close(handle)
-        os.unlink(draft)
-    except OSError:
-        raise InvalidInput({option: f"{path} cannot be written"}) from None

@@ -288,7 +288,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         self.session = ProviderSession(
             {variable: value for variable, value in os.environ.items() if variable in others}
         )
-        self.session.configure({name: given.get(name) for name in SETTINGS})
+        self.session.configure(given)
         self.session.ledger.run = self.engine.address
         return rpc.ConfigureResponse(
             acceptSecrets=True,

@@ -235,9 +235,9 @@ class ResourceModule(HostingModule):
         task.charge_name = self.change_name(task, outcome)
         if outcome.state is None:
             return as_charge(str(cost.amount), cost.currency) if cost else None
-        if after.get("charged") is None and after.get("mode") != "test" and task.lost_orders:
+        if after.get("charged") is None and after.get("mode") != "test" and task.lost_answer:
             return self.charged_by_invoice(task, after)
-        if task.replayed and not task.lost_orders:
+        if task.replayed and not task.lost_answer:
             return None  # another run ordered it at the same moment
         return as_charge(after.get("charged"), after.get("currency") or (cost.currency if cost else None))
 
@@ -269,14 +269,14 @@ class ResourceModule(HostingModule):
         task.charge_name = f"{self.kind}/{paid.invoice_id}"
         return {**result, "changed": True, "charge": as_charge(str(paid.paid), paid.currency)}
 
-    def charged_by_invoice(self, task: ModuleTask, after: Values) -> Json:
+    def charged_by_invoice(self, task: ModuleTask, after: Values) -> Json | None:
         """What a purchase charged whose answer was lost: the amount of the object's invoice."""
         client = task.client(False)
         now = client.service_now()
         began = now - SENT_WITHIN - timedelta(seconds=task.params["wait_timeout"] or 0.0)
         if paid := paid_for(client, self.kind, after, began, now):
             task.charge_name = f"{self.kind}/{paid.invoice_id}"
-            return {"amount": str(paid.paid), "currency": paid.currency}
+            return as_charge(str(paid.paid), paid.currency)
         task.warn(
             "the response of the order was lost, and its invoice cannot be read: the charge for the "
             f"{self.resource.title} with id {after['id']} is not known"

@@ -6,7 +6,6 @@ Takes and returns property values, whether they came through the dynamic provide
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from pydantic import BaseModel
 
@@ -167,7 +166,10 @@ class Adapter:
         if (
             state.mode == "test"
             and isinstance(self.resource, Sandboxed)
-            and self.resource.has_lapsed(state, self._service_now(news))
+            # this machine's time if the service cannot be reached
+            and self.resource.has_lapsed(
+                state, self.session.clock.now() if unreachable else self._request(news).service_now()
+            )
         ):
             self.info(f"{self._name(news)}: the sandbox server {id} has expired and is made again")
             return conversion.WireDiff(True, True, {"createdAt": "UPDATE_REPLACE"})
@@ -191,10 +193,6 @@ class Adapter:
         )
         changes = planned.action != "unchanged" or bool(properties)
         return conversion.WireDiff(changes, self.resource.replacement == "free", properties)
-
-    def _service_now(self, props: PropertyValues) -> datetime:
-        """The service's time; this machine's where the service cannot be reached."""
-        return self.session.clock.now() if self.session.unreachable() else self._request(props).service_now()
 
     def preview_create(self, props: PropertyValues) -> Props:
         """The outputs that are known before creating, the price among them; the others are unknown."""
@@ -336,7 +334,8 @@ class Adapter:
             raise InvalidInput(checked.failures, self._name(news))
         given = checked.values
         if self.ids_may_change and is_provisional(self.resource, state):
-            raise PartialFailure(id, olds, [refusals.not_there_yet(self.resource, id)], refresh=True)
+            reason = f"{self.resource.title} {id} is not there yet. Next: run again; it is waited for"
+            raise PartialFailure(id, olds, [reason], refresh=True)
         request = self._request(news)
         found = diff(self.resource, values, given, same=same_as(request, self.resource))
         refuse_forbidden(self.resource, state, found)
@@ -357,7 +356,10 @@ class Adapter:
                     and not isinstance(error, errors.OrderFailed)  # it says how the order ended
                     and apply.read(request, self.resource, state) is None
                 ):
-                    raise refusals.deleted_outside(self.resource, id) from None
+                    raise errors.ResourceError(
+                        f"{self.resource.title} {id} is gone: it was deleted outside of this program. Next: "
+                        "pulumi up --refresh makes it again"
+                    ) from None
                 if not done:
                     raise
                 # What was declared beside the state is recorded once it was acted on, and that is not known

@@ -245,9 +245,7 @@ def test_an_order_whose_answer_is_lost_counts_though_the_account_refuses_the_key
     assert failure["charge"] == {"amount": price, "currency": "EUR"}
 
 
-def test_a_file_that_cannot_be_written_is_no_defect(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_cannot_be_written_is_no_defect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     emulated, file = Account(), tmp_path / "invoice.pdf"
     Play(emulated)("server", **SERVER)
 
@@ -256,7 +254,5 @@ def test_a_file_that_cannot_be_written_is_no_defect(
 
     monkeypatch.setattr(Path, "write_bytes", full)
     result = Play(emulated)("invoice_info", id=40001, pdf=str(file))
-    assert result["msg"] == (
-        f"{file}: No space left on device. Next: correct the path, or make room there"
-    )
+    assert result["msg"] == (f"{file}: No space left on device. Next: correct the path, or make room there")
     assert result["failure"]["code"] == "local_files_error"

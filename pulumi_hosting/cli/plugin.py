@@ -15,7 +15,10 @@ def install(pulumi: str | None) -> None:
 
 
 def uninstall() -> None:
-    removed = plugin.uninstall()
+    try:
+        removed = plugin.uninstall()
+    except plugin.InstallError as error:
+        raise click.ClickException(str(error)) from None
     click.echo(f"removed: {removed}" if removed else f"not installed: {plugin.place()}")
 
 

@@ -6,7 +6,6 @@ Takes and returns property values, whether they came through the dynamic provide
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from pydantic import BaseModel
 
@@ -154,7 +153,7 @@ class Adapter:
         if why := self.session.budget.limited or ("strict is set" if self.session.strict else None):
             return f"{line.rstrip('.')}. ({why}, so nothing is planned without the account.)"
         if error is not self.session.unreachable() or self.session.first_warning():
-            self._warn(props, line)
+            self._request(props).warn(line)
         return None
 
     def diff(self, id: str, olds: PropertyValues, news: PropertyValues) -> conversion.WireDiff:
@@ -167,7 +166,10 @@ class Adapter:
         if (
             state.mode == "test"
             and isinstance(self.resource, Sandboxed)
-            and self.resource.has_lapsed(state, self._service_now(news))
+            # this machine's time if the service cannot be reached
+            and self.resource.has_lapsed(
+                state, self.session.clock.now() if unreachable else self._request(news).service_now()
+            )
         ):
             self.info(f"{self._name(news)}: the sandbox server {id} has expired and is made again")
             return conversion.WireDiff(True, True, {"createdAt": "UPDATE_REPLACE"})
@@ -192,14 +194,10 @@ class Adapter:
         changes = planned.action != "unchanged" or bool(properties)
         return conversion.WireDiff(changes, self.resource.replacement == "free", properties)
 
-    def _service_now(self, props: PropertyValues) -> datetime:
-        """The service's time; this machine's where the service cannot be reached."""
-        return self.session.clock.now() if self.session.unreachable() else self._request(props).service_now()
-
     def preview_create(self, props: PropertyValues) -> Props:
         """The outputs that are known before creating, the price among them; the others are unknown."""
         if why := self.session.stopped.get(self._label(props)):
-            self._warn(props, f"the creation will stop: {why}")
+            self._request(props).warn(f"the creation will stop: {why}")
         checked = check(self.resource, *conversion.from_pulumi(props))
         known, unknown, fields = checked.values, checked.unknown, self.resource.State.model_fields
         outputs: Props = {
@@ -258,7 +256,9 @@ class Adapter:
             if bought.made is None:
                 raise
             state, failed = bought.made, error
-        outputs = self._created(state, props, checked.values)
+        held, adopted = (self.resource.kind, state.id), self.resource.Inputs.adopted_by(checked.values)
+        entry = self.session.replacements.created(held, request.identity, request.label, adopted)
+        outputs = {**self._outputs(state, props, checked.values), names.ENTRY: entry}
         spending.show_unreported(request, interrupted, state)
         purchase_journal.reported(request.unreported)
         if failed is None and bought.exceeded is None:
@@ -277,13 +277,6 @@ class Adapter:
             failure.reasons = [exists + what]
         failure.reasons += [bought.exceeded] if bought.exceeded else []
         raise failure from failed
-
-    def _created(self, state: State, props: PropertyValues, given: PropertyValues) -> Props:
-        """Outputs of a new entry of the stack's state."""
-        held, identity = (self.resource.kind, state.id), str(props.get(names.IDENTITY) or "")
-        adopted = self.resource.Inputs.adopted_by(given)
-        entry = self.session.replacements.created(held, identity, self._label(props), adopted)
-        return {**self._outputs(state, props, given), names.ENTRY: entry}
 
     def read(
         self, id: str, olds: PropertyValues, inputs: PropertyValues | None = None
@@ -309,13 +302,18 @@ class Adapter:
                 )
             return None
         latest = conversion.from_pulumi(inputs or {})[0]
-        recorded = conversion.recorded_inputs(olds) or shown_inputs(self.resource, state)
+        recorded = [*olds.get(names.MANAGED, ())] or shown_inputs(self.resource, state)
         managed, declared = conversion.declared_lately(self.resource, recorded, values, latest)
         beside = conversion.provider_fields(olds)
         kept = {**beside, **conversion.entry_stamp(olds), names.MANAGED: managed}
         if self.ids_may_change and is_provisional(self.resource, state):
+            # what is recorded of the order while it is not known what it has become
             outputs = {**conversion.outputs_of(self.resource, state.values(), declared), **kept}
-            state = self._delivered(request, state, olds, outputs, inputs)
+            try:
+                with refusals.advising(self.resource, olds, self.urn):
+                    state = apply.wait(request, self.resource, state)
+            except HostingError as error:
+                raise self._failure(state, outputs, error, inputs) from None
         self.session.record_mode(state.mode)
         self.session.replacements.read(self._label(olds), self.resource, state, olds.get(names.ENTRY))
         if on := olds.get(names.ACCOUNT) or (
@@ -325,22 +323,6 @@ class Adapter:
         now = state.values()
         live = conversion.to_pulumi(conversion.live_inputs(self.resource, now, managed, declared))
         return state.id, {**conversion.outputs_of(self.resource, now, declared), **kept}, {**live, **beside}
-
-    def _delivered(
-        self,
-        request: Request,
-        state: State,
-        olds: PropertyValues,
-        outputs: Props,
-        inputs: PropertyValues | None,
-    ) -> State:
-        """What an order under way has become. ``outputs``: what is recorded of it while that is not known."""
-        try:
-            with refusals.advising(self.resource, olds, self.urn):
-                delivered: State = apply.wait(request, self.resource, state)
-                return delivered
-        except HostingError as error:
-            raise self._failure(state, outputs, error, inputs) from None
 
     def update(self, id: str, olds: PropertyValues, news: PropertyValues) -> Props:
         self.session.must_be_able_to_write()
@@ -352,7 +334,8 @@ class Adapter:
             raise InvalidInput(checked.failures, self._name(news))
         given = checked.values
         if self.ids_may_change and is_provisional(self.resource, state):
-            raise PartialFailure(id, olds, [refusals.not_there_yet(self.resource, id)], refresh=True)
+            reason = f"{self.resource.title} {id} is not there yet. Next: run again; it is waited for"
+            raise PartialFailure(id, olds, [reason], refresh=True)
         request = self._request(news)
         found = diff(self.resource, values, given, same=same_as(request, self.resource))
         refuse_forbidden(self.resource, state, found)
@@ -373,7 +356,10 @@ class Adapter:
                     and not isinstance(error, errors.OrderFailed)  # it says how the order ended
                     and apply.read(request, self.resource, state) is None
                 ):
-                    raise refusals.deleted_outside(self.resource, id) from None
+                    raise errors.ResourceError(
+                        f"{self.resource.title} {id} is gone: it was deleted outside of this program. Next: "
+                        "pulumi up --refresh makes it again"
+                    ) from None
                 if not done:
                     raise
                 # What was declared beside the state is recorded once it was acted on, and that is not known
@@ -397,7 +383,7 @@ class Adapter:
             raise  # what goes with it is in the state, with the newer entry
         except HostingError as error:
             if left := self.resource.after_failed_deletion(self._request(olds), id, error):
-                self._warn(olds, left)
+                self._request(olds).warn(left)
             raise
 
     def _delete(self, id: str, olds: PropertyValues) -> None:
@@ -407,7 +393,7 @@ class Adapter:
         if other := replacements.other((kind, id), olds.get(names.ENTRY)):
             if other.replaces(olds.get(names.IDENTITY), self._label(olds)):
                 raise refusals.not_replaced(self.resource, id, olds, self.urn, adopted=other.adopted)
-            self._warn(olds, refusals.stays(self.resource, id, olds))
+            self._request(olds).warn(refusals.stays(self.resource, id, olds))
             return
         self._claim(olds, olds, id)
         try:
@@ -421,7 +407,7 @@ class Adapter:
         except errors.NotOurs as error:
             if not replacements.is_recorded((kind, error.id), error.tag, olds.get(names.ENTRY)):
                 raise refusals.advised(self.resource, error, olds, self.urn) from None
-            self._warn(olds, refusals.stays(self.resource, id, olds))
+            self._request(olds).warn(refusals.stays(self.resource, id, olds))
         except errors.StillOrdered as ordered:
             raise refusals.advised(self.resource, ordered, olds, self.urn) from None
 
@@ -486,9 +472,6 @@ class Adapter:
         for props in (olds, news):
             if props.get(names.IDENTITY):
                 ownership.add(props[names.IDENTITY], id, self._label(props))
-
-    def _warn(self, props: PropertyValues, line: str) -> None:
-        self._request(props).warn(line)
 
     def _label(self, props: PropertyValues) -> str:
         return refusals.label_of(props, self.urn)

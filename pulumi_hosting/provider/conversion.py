@@ -119,11 +119,6 @@ def outputs_of(resource: AnyResource, values: PropertyValues, declared: Property
     return {camel(name): value for name, value in found.items() if value is not None and name != "id"}
 
 
-def recorded_inputs(olds: PropertyValues) -> list[str]:
-    """The inputs that an entry records as managed; none before an import."""
-    return [name for name in olds.get(names.MANAGED, ()) if isinstance(name, str)]
-
-
 def declared_lately(
     resource: AnyResource, recorded: Collection[str], values: PropertyValues, latest: PropertyValues
 ) -> tuple[list[str], Props]:

@@ -106,11 +106,14 @@ def refuse_names(
     for wrong in grouped(unknown):
         right = {name: found for name in wrong if (found := like(name, inputs))}
         meant.update(right.values())
+        steps = (
+            f"write {right[key]} in place of {key}" if key in right else f"remove {key}" for key in wrong
+        )
         refuse(
             type,
             name,
             f"{_quoted('unknown argument', wrong)}. Valid arguments: {', '.join(inputs) or 'none'}. "
-            f"Next: {_correction(wrong, right)}",
+            f"Next: {', '.join(steps)}",
             [*wrong, *right.values(), *(key for key in needed if not meant.isdisjoint(needed[key]))],
         )
     absent = [name for name, choice in needed.items() if meant.union(given).isdisjoint(choice)]
@@ -124,14 +127,6 @@ def _quoted(what: str, names: Iterable[str]) -> str:
     """``missing argument 'os'``; ``missing arguments 'os', 'tariff_id'``."""
     quoted = [repr(name) for name in sorted(names)]
     return f"{what}{'s' if len(quoted) > 1 else ''} {', '.join(quoted)}"
-
-
-def _correction(unknown: Iterable[str], right: Mapping[str, str]) -> str:
-    """``write notes in place of note`` for every argument that is like a valid one."""
-    return ", ".join(
-        f"write {right[name]} in place of {name}" if name in right else f"remove {name}"
-        for name in sorted(unknown)
-    )
 
 
 def program_line() -> SourceLine:

@@ -8,7 +8,7 @@ process, with the first question.
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
@@ -159,13 +159,9 @@ class _Provider(ResourceProvider):
 
         session = provider_session.SESSION
         session.applies = session.applies or applies
-        announce = _say_nothing if session.applies else None
+        announce: Callable[[str], None] | None = (lambda line: None) if session.applies else None
         with as_user_error():
             yield Adapter(RESOURCES[self.kind], session, session.say, timeout=timeout, announce=announce)
-
-
-def _say_nothing(line: str) -> None:
-    pass
 
 
 @cache

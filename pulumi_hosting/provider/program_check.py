@@ -6,7 +6,7 @@ import runpy
 import sys
 import traceback
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -86,10 +86,14 @@ class Findings:
     def looked_up(self, function: str, args: PropertyValues, place: SourceLine) -> None:
         if any(isinstance(value, pulumi.Output) for value in args.values()):
             return
-        wrong = _wrong_arguments(self._client, camel(function.removesuffix("_output")), args)
-        for name, reason in ((snake(key), wrong[key]) for key in wrong if key in args):
-            text = with_next_step(f"{name}: {reason}", [name])
-            self._tell(_Declared(next(self._numbers), function, "", place), text)
+        try:
+            lookup_tokens.call(self._client, camel(function.removesuffix("_output")), args)
+        except InvalidInput as error:
+            for name, reason in ((snake(key), why) for key, why in error.fields.items() if key in args):
+                text = with_next_step(f"{name}: {reason}", [name])
+                self._tell(_Declared(next(self._numbers), function, "", place), text)
+        except HostingError:
+            pass  # only the real account has what it asks for
 
     def mistake(self, type: str, name: str, place: SourceLine, text: str, fields: Collection[str]) -> None:
         one = _Declared(next(self._numbers), type, name, place)
@@ -239,15 +243,6 @@ def _found(client: Client, token: str, args: PropertyValues) -> Props:
         return value if lookup.single is None else {camel(lookup.single): value}
 
 
-def _wrong_arguments(client: Client, token: str, args: PropertyValues) -> Mapping[str, str]:
-    """Argument of a lookup → what is wrong with its value."""
-    try:
-        lookup_tokens.call(client, token, args)
-    except HostingError as error:
-        return error.fields if isinstance(error, InvalidInput) else {}
-    return {}
-
-
 def _stand_in(type: Type) -> Any:
     """Some value of a type; a text that reads as a number too, since amounts are texts."""
     if type.model is not None:
@@ -293,15 +288,11 @@ def run(order: PropertyValues, client: Client, modules: Iterable[ModuleType]) ->
     mocks.set_mocks(monitor.mocks, order["project"], order["stack"], preview=True, monitor=monitor)
     with watched(findings), misspelled_names(findings.misspelled, modules, directory):
         try:
-            mocks.test(lambda: _play(order["program"]))()  # type: ignore[no-untyped-call]  # the SDK's has no types
+            mocks.test(lambda: runpy.run_path(order["program"], run_name="__main__"))()  # type: ignore[no-untyped-call]  # the SDK's has no types
         except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever the program raises is its mistake
             if not (isinstance(error, SystemExit) and error.code in (None, 0)):
                 findings.ended(error, directory)
     return findings
-
-
-def _play(program: str) -> None:
-    runpy.run_path(program, run_name="__main__")
 
 
 # --- names of ours that a program misspells

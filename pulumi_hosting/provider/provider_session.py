@@ -148,7 +148,8 @@ class ProviderSession(Session):
                 self._client = self._connected()
                 self.reads.watch(self._client)
                 limiter = self._client.rate_limiter
-                limiter.sleep, limiter.on_wait = self._sleep, self._tell
+                limiter.sleep = lambda seconds: self.clock.sleep(seconds)  # the clock of a test comes later
+                limiter.on_wait = self._tell
                 if self.settings.rate_limit_timeout is not None:
                     limiter.timeout = self.settings.rate_limit_timeout
             return self._client
@@ -159,9 +160,6 @@ class ProviderSession(Session):
         )
         client.keeps_refusal, client.words = True, WORDS
         return client
-
-    def _sleep(self, seconds: float) -> None:
-        self.clock.sleep(seconds)
 
     def tells(self, info: Callable[[str], None]) -> None:
         """Lines about the requests of this thread go to ``info`` from now on."""

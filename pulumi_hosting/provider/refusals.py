@@ -112,17 +112,6 @@ def of_that_name(
     return None
 
 
-def not_there_yet(resource: AnyResource, id: str) -> str:
-    return f"{resource.title} {id} is not there yet. Next: run again; it is waited for"
-
-
-def deleted_outside(resource: AnyResource, id: str) -> ResourceError:
-    return ResourceError(
-        f"{resource.title} {id} is gone: it was deleted outside of this program. Next: pulumi up "
-        "--refresh makes it again"
-    )
-
-
 def not_replaced(
     resource: AnyResource, id: str, olds: PropertyValues, urn: str | None, *, adopted: str | None
 ) -> NotReplaced:

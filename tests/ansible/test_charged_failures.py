@@ -1,6 +1,8 @@
 """Tasks that fail after they bought or changed something: the result shows what was bought, and what it
 cost."""
 
+import errno
+import shutil
 import subprocess
 from decimal import Decimal
 from pathlib import Path
@@ -181,9 +183,76 @@ def test_a_killed_run_is_reported_once_though_a_worker_of_it_still_writes(tmp_pa
     assert RunFiles(own).charges_of_killed_runs() == []
 
 
+def test_a_run_that_ends_while_its_files_are_looked_for_is_none_that_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = tmp_path / "ansible-local-4242abcdefgh", tmp_path / "ansible-local-4243abcdefgh"
+    for folder in (first, second):
+        folder.mkdir()
+        RunMemory(RunFiles(folder), account=lambda: "one").settle("server/a", FIVE)
+
+    def ends(pid: int) -> bool:
+        if second.exists():
+            shutil.rmtree(second)
+        return pid == 4242
+
+    monkeypatch.setattr("pulumi_hosting.client.private_directory.process_runs", ends)
+    assert RunFiles(tmp_path / "ansible-local-1abcdefgh").charges_of_killed_runs() == []
+
+
 @pytest.mark.parametrize("empty", ["", " \n"])
 def test_an_empty_limit_is_refused(empty: str) -> None:
     result = Play(Account())("server", **SERVER, max_charge=empty)
     assert ("is empty, which would be no limit. Next: give an amount such as 25.00, or unset it") in result[
         "msg"
     ]
+
+
+def test_a_password_is_kept_though_its_file_holds_no_text(tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    file.write_bytes(b"\xff\xfe")
+    result = Play(Account())("server", **SERVER, root_password_file=str(file))
+    assert not result["failed"], result
+    former = next(path for path in tmp_path.iterdir() if path != file)
+    assert former.read_bytes() == b"\xff\xfe"
+    assert len(file.read_text().strip()) > 8
+    assert any(f"kept in {former}" in line for line in result["warnings"]), result["warnings"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "price"),
+    [
+        ("domain", {"name": "example-1.com"}, "12.00"),
+        ("server_ip", {"server_id": "20001"}, "2.00"),
+        ("server_renew", {"id": "20001", "until": "2029-07-01"}, "14.25"),
+    ],
+)
+def test_an_order_whose_answer_is_lost_counts_though_the_account_refuses_the_key_afterwards(
+    kind: str, options: dict[str, str], price: str
+) -> None:
+    emulated = Account()
+    Play(emulated)("server", **{**SERVER, "auto_renew": True})
+    play = Play(emulated, max_charge="70.00")
+    emulated.fault(
+        {"status": 504, "code": "upstream_timeout"}, method="POST", path="^/(domains|servers/)", times=99
+    )
+    play.before_write = lambda: emulated.fault(
+        {"status": 401, "code": "invalid_token"}, method="GET", path="^/(domains|servers|invoices)", times=99
+    )
+    failure = play(kind, **options)["failure"]
+    assert failure["code"] == "invalid_token"
+    assert failure["outcome_unknown"] is True
+    assert failure["charge"] == {"amount": price, "currency": "EUR"}
+
+
+def test_a_file_that_cannot_be_written_is_no_defect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    emulated, file = Account(), tmp_path / "invoice.pdf"
+    Play(emulated)("server", **SERVER)
+
+    def full(path: Path, data: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    result = Play(emulated)("invoice_info", id=40001, pdf=str(file))
+    assert result["msg"] == (f"{file}: No space left on device. Next: correct the path, or make room there")
+    assert result["failure"]["code"] == "local_files_error"

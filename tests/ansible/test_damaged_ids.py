@@ -65,9 +65,10 @@ def test_what_is_no_id_is_one_line(
         ("server_ip", {"server_id": "{id}", "address": "web-1"}, "address"),
         ("server_ip", {"server_id": "{id}", "address": "web-1", "state": "absent"}, "address"),
         ("domain_info", {"name": "a b.example"}, "name"),
+        ("webhook_delivery_info", {"delivery_id": "web-1"}, "delivery_id"),
     ],
 )
-def test_what_is_no_address_or_domain_is_one_line(
+def test_what_is_no_address_domain_or_id_is_named_by_its_option(
     name: str, options: dict[str, Any], option: str, check_mode: bool
 ) -> None:
     account = Account()

@@ -323,3 +323,11 @@ def test_any_play_is_predicted(tasks: list[Step], limit: str | None) -> None:
             is_date = field in ("next_due_at", "expires_at")  # predicted is what is paid until for certain
             assert value in (None, [], shown) or (is_date and value <= shown), (name, field, tasks)
     assert account_problems(emulated, before, real) == []
+
+
+def test_a_text_that_looks_like_the_id_of_a_planned_object_is_shown() -> None:
+    phone = "1912345678"
+    (checked,), (real,), _ = both(("server", {"name": phone, "notes": phone, **ORDER}))
+    assert checked["diff"] == real["diff"]
+    assert (checked["server"]["name"], checked["server"]["notes"]) == (phone, phone)
+    assert checked["server"]["id"] is None

@@ -165,6 +165,21 @@ def test_without_a_cli_it_is_put_where_one_would_look(tmp_path: Path) -> None:
     assert install.uninstall(home) is None
 
 
+def test_what_is_in_the_way_of_an_uninstallation_is_named_in_one_line(tmp_path: Path) -> None:
+    home = {"PULUMI_HOME": str(tmp_path)}
+    place = install.place(home)
+    place.parent.mkdir()
+    place.write_text("no directory")
+    with pytest.raises(install.InstallError, match=f"{place}: Not a directory. Next: correct the path"):
+        install.uninstall(home)
+    assert place.read_text() == "no directory"
+
+
+def test_a_user_without_an_entry_has_the_home_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: 1_234_567_890)  # as in a container that runs as any user
+    assert install.place({"HOME": "/workspace"}).is_relative_to("/workspace/.pulumi/plugins")
+
+
 def test_the_cli_takes_it_and_shows_its_schema(engine: Engine, tmp_path: Path) -> None:
     home = {**os.environ, "PULUMI_HOME": str(tmp_path), "PULUMI_SKIP_UPDATE_CHECK": "true", "NO_COLOR": "1"}
     if engine.name != PULUMI:

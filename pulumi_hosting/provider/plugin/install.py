@@ -28,8 +28,13 @@ def place(environ: Mapping[str, str] = os.environ) -> Path:
     if not home:
         import pwd  # not on Windows
 
-        # As the CLI does: the home of this process's user, not $HOME.
-        home = Path(pwd.getpwuid(os.getuid()).pw_dir, ".pulumi")
+        # As the CLI does: the home of this process's user, and $HOME if the user has no entry, as in a
+        # container that runs as any user.
+        try:
+            of_user = pwd.getpwuid(os.getuid()).pw_dir
+        except KeyError:
+            of_user = environ.get("HOME") or os.sep
+        home = Path(of_user, ".pulumi")
     return Path(home) / "plugins" / f"resource-hosting-v{version()}"
 
 
@@ -54,21 +59,29 @@ def install(pulumi: str | None = None, environ: Mapping[str, str] = os.environ) 
             else:
                 _ask(cli, folder, environ)
     except OSError as error:
-        what = error.filename or target
-        raise InstallError(
-            f"{what}: {error.strerror}. Next: correct the path, or set PULUMI_HOME to a directory of your own"
-        ) from None
+        raise _unusable(error, target) from None
     return target
 
 
 def uninstall(environ: Mapping[str, str] = os.environ) -> Path | None:
-    """Remove this version's plugin, and tell where it was; None if there was none."""
+    """Remove this version's plugin, and tell where it was; None if there was none. Raises
+    :class:`InstallError`."""
     target = place(environ)
-    if not target.exists():
+    try:
+        shutil.rmtree(target)
+        target.with_name(target.name + ".lock").unlink(missing_ok=True)  # the CLI's own, beside it
+    except FileNotFoundError:
         return None
-    shutil.rmtree(target)
-    target.with_name(target.name + ".lock").unlink(missing_ok=True)  # the CLI's own, beside it
+    except OSError as error:
+        raise _unusable(error, target) from None
     return target
+
+
+def _unusable(error: OSError, target: Path) -> InstallError:
+    return InstallError(
+        f"{error.filename or target}: {error.strerror}. Next: correct the path, or set PULUMI_HOME to a "
+        "directory of your own"
+    )
 
 
 def write_launcher(directory: Path) -> None:

@@ -288,7 +288,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         self.session = ProviderSession(
             {variable: value for variable, value in os.environ.items() if variable in others}
         )
-        self.session.configure({name: given.get(name) for name in SETTINGS})
+        self.session.configure(given)
         self.session.ledger.run = self.engine.address
         return rpc.ConfigureResponse(
             acceptSecrets=True,
@@ -340,9 +340,8 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
             before = call.with_write_only(unmarshal(request.old_inputs).values, olds)
             # a replacement is ordered under the identity that is declared now
             found = call.adapter.diff(request.id, before, {**news, names.IDENTITY: call.declared_identity})
-            kinds = rpc.DiffResponse
-            answer = kinds(
-                changes=kinds.DIFF_SOME if found.changes else kinds.DIFF_NONE,
+            answer = rpc.DiffResponse(
+                changes=rpc.DiffResponse.DIFF_SOME if found.changes else rpc.DiffResponse.DIFF_NONE,
                 replaces=found.replaces,
                 deleteBeforeReplace=found.delete_before_replace,
                 diffs=sorted(found.properties),

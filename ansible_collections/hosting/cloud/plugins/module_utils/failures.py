@@ -89,6 +89,8 @@ def _with_what_was_done(task: ModuleTask, failure: Json, error: Exception, calle
         known = {}
     known.pop("diff", None)
     if not (known.get("changed") or task.wrote):
+        # what failed last may be a look at the account, after an order whose answer was lost
+        failure["failure"]["outcome_unknown"] |= task.in_doubt
         return failure
     made = known.get("charge") or {}
     charged = made.get("amount") is not None
@@ -124,6 +126,10 @@ def invalid_arguments(text: str) -> Json:
 
 
 def _defect(error: Exception) -> Json:
+    if isinstance(error, OSError) and error.strerror:  # a file that the task names, or one of the run
+        place = f"{error.filename}: " if error.filename else ""
+        step = "correct the path, or make room there"
+        return _failure(f"{place}{error.strerror}. Next: {step}", "local_files_error")
     frame = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{frame.filename.rpartition('/')[2]}:{frame.lineno}"
     what = f"Unexpected {type(error).__name__} in {where}"
@@ -149,23 +155,20 @@ def unusable() -> Json | None:
         return _failure(
             f"This module needs Python >= {needed}, but {found}. Next: {advice}", "missing_library"
         )
-    try:
+    reason = None
+    with suppress(ImportError):
         from pulumi_hosting.resources import RESOURCES  # noqa: F401  # only whether it can be imported
-    except ImportError:
-        return _failure(_missing(wanted), "missing_library")
-    installed = _installed()
-    if installed is not None and _numbers(installed) < _numbers(CORE):
-        text = _missing(wanted, reason=f"by hosting.cloud {VERSION}; version {installed} is installed")
-        return _failure(text, "missing_library")
-    return None
 
-
-def _missing(wanted: str, reason: str | None = None) -> str:
+        installed = _installed()
+        if installed is None or _numbers(installed) >= _numbers(CORE):
+            return None
+        reason = f"by hosting.cloud {VERSION}; version {installed} is installed"
     from ansible.module_utils.basic import missing_required_lib
 
-    text: str = missing_required_lib(wanted, reason=reason)
+    text = missing_required_lib(wanted, reason=reason)
     # Not its name alone: it is on no package index, where another user may register it.
-    return f"{text} Next: {sys.executable} -m pip install PATH, that of a clone or of the wheel"
+    advice = f"{sys.executable} -m pip install PATH, that of a clone or of the wheel"
+    return _failure(f"{text} Next: {advice}", "missing_library")
 
 
 @cache

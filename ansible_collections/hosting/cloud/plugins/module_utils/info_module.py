@@ -5,13 +5,12 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, ClassVar
 
 from .json_types import Json, Values
 from .module import HostingModule, models_of, shown_fields
 from .resource_module import models_read
-from .secret_file import must_be_writable
+from .secret_file import SecretFile
 from .server_module import server_id_of
 from .task import ModuleTask
 
@@ -110,9 +109,11 @@ class LookupInfoModule(HostingModule):
             query = self.query(task) | self.named(task, request)
             found = ask(request, self.lookup, self.ids(task, request), query)
             name = None if "name" in query else task.params.get("name")  # else the service looks for it
-            return [item for item in found if _is_named(item, name)] if name else found
+            if name is None:
+                return found
+            return [item for item in found if _folded(item["name"]) == name.strip().casefold()]
         try:
-            return [ask(request, self.one, [task.params[self.id_option]], {})]
+            return [ask(request, self.one, [task.params[self.id_option]], {}, self.id_option)]
         except NotFound:
             return []
 
@@ -149,15 +150,15 @@ class InvoiceInfoModule(LookupInfoModule):
     ``items`` is a method in templates."""
 
     def found(self, task: ModuleTask, request: Request) -> Any:
-        path = task.params.get("pdf")
-        if path:
-            must_be_writable("pdf", Path(path))
+        file = SecretFile("pdf", task.params["pdf"]) if task.params.get("pdf") else None
+        if file is not None:
+            file.must_be_writable()
         found = [
             {"lines" if name == "items" else name: value for name, value in item.items()}
             for item in super().found(task, request)
         ]
-        if path and found and not task.check_mode:
-            Path(path).write_bytes(request.client.invoices.pdf(int(task.params["id"])))
+        if file is not None and found and not task.check_mode:
+            file.path.write_bytes(request.client.invoices.pdf(int(task.params["id"])))
         return found
 
 
@@ -205,17 +206,14 @@ def _folded(text: str | None) -> str:
     return (text or "").casefold()
 
 
-def _is_named(item: Values, name: str) -> bool:
-    return _folded(item["name"]) == name.strip().casefold()
-
-
-def ask(request: Request, name: str, ids: list[Any], query: Values) -> Any:
-    """What the lookup finds: every field as a plain value, null where it is absent, without secrets."""
+def ask(request: Request, name: str, ids: list[Any], query: Values, option: str = "id") -> Any:
+    """What the lookup finds: every field as a plain value, null where it is absent, without secrets.
+    ``option``: the one that names the id."""
     from pulumi_hosting.schema import lookups
     from pulumi_hosting.schema.fields import shown
 
     lookup = lookups.LOOKUPS[name]
     for id in ids:
         if id_number(id) is None:
-            raise InvalidInput({"id": NO_ID})
+            raise InvalidInput({option: NO_ID})
     return shown(lookups.ask(request.client, lookup, ids, query), lookup.value)

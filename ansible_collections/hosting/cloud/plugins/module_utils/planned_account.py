@@ -32,6 +32,7 @@ with suppress(ImportError):  # the task then says what is missing, and where
 NO_ADDRESS = "0.0.0."
 """The beginning of an address that is not known yet. No host can have an address of 0.0.0.0/8 (RFC 6890)."""
 
+OF_SERVER = {"get_server_status", "get_server_refund_quote", "list_server_ips", "get_server_ip_quote"}
 WITH_BALANCE = {"get_balance", "get_quote"}
 FILTERS = ("status", "type")
 
@@ -53,18 +54,16 @@ def _kind(operation: str, verb: str) -> str | None:
     return _kinds().get(name.removesuffix("s") if verb == "list" else name) if found == verb else None
 
 
-def without_planned_ids(value: Any) -> Any:
+def without_planned_ids(value: Any, name: str = "") -> Any:
     """A result with null for what an earlier task could not know yet: ids of objects that do not exist, and
-    their addresses."""
+    their addresses. ``name``: that of the field; a text of a user may look like an id."""
     if isinstance(value, Mapping):
-        return {name: without_planned_ids(item) for name, item in value.items()}
+        return {field: without_planned_ids(item, field) for field, item in value.items()}
     if isinstance(value, list):
-        return [item for item in map(without_planned_ids, value) if item is not None] if value else value
-    if isinstance(value, str) and (
-        value.startswith(NO_ADDRESS) or any(is_planned(part) for part in value.split("/", 1))
-    ):
-        return None
-    return None if isinstance(value, int) and not isinstance(value, bool) and is_planned(value) else value
+        return [shown for item in value if (shown := without_planned_ids(item, name)) is not None]
+    is_id = name == "id" or name.endswith(("_id", "_ids"))
+    is_unknown = is_id and any(map(is_planned, str(value).split("/", 1)))
+    return None if is_unknown or str(value).startswith(NO_ADDRESS) else value
 
 
 class PlannedTransport:
@@ -106,26 +105,22 @@ class PlannedTransport:
             return _error(404, "an earlier task of this check run would have deleted it")
         if id not in added:
             return None
-        return (
-            OF_SERVER[operation](self, id, added[id])
-            if operation in OF_SERVER
-            else _answer(self._item(kind, _shown(added[id])))
-        )
-
-    def _status(self, id: str, server: Values) -> HttpResponse:
-        power = "running" if server["status"] == "active" else "stopped"
-        return _answer({"server_id": int(id), "power": power})
-
-    def _ips(self, id: str, _server: Values) -> HttpResponse:
-        primary = {"id": planned_id("primary", id), "ip": f"{NO_ADDRESS}0", "primary": True, "ptr": None}
-        return _answer({"data": self._addresses(id, [primary])})
-
-    def _ip_quote(self, id: str, server: Values) -> HttpResponse:
-        price, most = server["_extra_ip_price"], server["_max_extra_ips"]
-        if price is None:
-            return _error(404, "the tariff has no price for addresses")
-        quote = {"price_monthly": price, "prorated_now": price, "max_extra_ips": most, "extra_ips": 0}
-        return _answer({"server_id": int(id), **self._with_bought(id, quote)})
+        item = added[id]
+        if operation == "get_server_status":
+            power = "running" if item["status"] == "active" else "stopped"
+            return _answer({"server_id": int(id), "power": power})
+        if operation == "get_server_refund_quote":
+            return _error(404, "the server does not exist yet")
+        if operation == "list_server_ips":
+            primary = {"id": planned_id("primary", id), "ip": f"{NO_ADDRESS}0", "primary": True, "ptr": None}
+            return _answer({"data": self._addresses(id, [primary])})
+        if operation == "get_server_ip_quote":
+            price, most = item["_extra_ip_price"], item["_max_extra_ips"]
+            if price is None:
+                return _error(404, "the tariff has no price for addresses")
+            quote = {"price_monthly": price, "prorated_now": price, "max_extra_ips": most, "extra_ips": 0}
+            return _answer({"server_id": int(id), **self._with_bought(id, quote)})
+        return _answer(self._item(kind, _shown(item)))
 
     def _with_bought(self, id: str, quote: Json) -> Json:
         bought, released = self._memory.planned_addresses(id)
@@ -274,12 +269,3 @@ def _error(status: int, message: str) -> HttpResponse:
 
 def _answer(body: Json, status: int = 200) -> HttpResponse:
     return HttpResponse(status, {"Content-Type": "application/json"}, json.dumps(body).encode())
-
-
-OF_SERVER: Mapping[str, Callable[[PlannedTransport, str, Values], HttpResponse]] = {
-    "get_server_status": PlannedTransport._status,
-    "get_server_refund_quote": lambda _account, _id, _server: _error(404, "the server does not exist yet"),
-    "list_server_ips": PlannedTransport._ips,
-    "get_server_ip_quote": PlannedTransport._ip_quote,
-}
-"""What is asked of one server: of one that is planned, the answer."""

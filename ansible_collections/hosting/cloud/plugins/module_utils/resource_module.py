@@ -100,10 +100,16 @@ class ResourceModule(HostingModule):
             ensure = apply.ensure_absent if self.is_absent(task) else apply.ensure
             outcome = ensure(request, resource, checked.inputs, id=id, options=options)
         if outcome.changed:
-            task.progress = TaskProgress(
-                _done(resource, outcome), lambda: self.result(task, desired, outcome)
-            )
-        _report(task, request, outcome)
+            done = f"the {resource.title} was {outcome.action}"
+            if outcome.action == "created" and outcome.state:
+                done = _exists(resource, outcome.state)
+            task.progress = TaskProgress(done, lambda: self.result(task, desired, outcome))
+        if outcome.takeover is not None:
+            task.warn(outcome.takeover.announcement(request.client.service_now()))
+        if outcome.state is not None:
+            task.hide_secrets_of(outcome.state)
+        for remark in outcome.diff.remarks:
+            task.warn(remark)
         result = self.finish(task, request, outcome, self.result(task, desired, outcome))
         if self.kind in NEVER_AGAIN and outcome.action in ("created", "deleted") and request.mode != "test":
             task.charge_name = self.change_name(task, outcome)
@@ -171,7 +177,7 @@ class ResourceModule(HostingModule):
 
     def is_absent(self, task: ModuleTask) -> bool:
         """Whether the object is to be absent."""
-        return bool(task.params["state"] == "absent")
+        return task.params.get("state") == "absent"
 
     def secret_file(self, task: ModuleTask) -> SecretFile | None:
         """The file of ``file_option``; None if the task names none, or the object is to be absent."""
@@ -229,9 +235,9 @@ class ResourceModule(HostingModule):
         task.charge_name = self.change_name(task, outcome)
         if outcome.state is None:
             return as_charge(str(cost.amount), cost.currency) if cost else None
-        if after.get("charged") is None and after.get("mode") != "test" and task.lost_orders:
+        if after.get("charged") is None and after.get("mode") != "test" and task.lost_answer:
             return self.charged_by_invoice(task, after)
-        if task.replayed and not task.lost_orders:
+        if task.replayed and not task.lost_answer:
             return None  # another run ordered it at the same moment
         return as_charge(after.get("charged"), after.get("currency") or (cost.currency if cost else None))
 
@@ -263,14 +269,14 @@ class ResourceModule(HostingModule):
         task.charge_name = f"{self.kind}/{paid.invoice_id}"
         return {**result, "changed": True, "charge": as_charge(str(paid.paid), paid.currency)}
 
-    def charged_by_invoice(self, task: ModuleTask, after: Values) -> Json:
+    def charged_by_invoice(self, task: ModuleTask, after: Values) -> Json | None:
         """What a purchase charged whose answer was lost: the amount of the object's invoice."""
         client = task.client(False)
         now = client.service_now()
         began = now - SENT_WITHIN - timedelta(seconds=task.params["wait_timeout"] or 0.0)
         if paid := paid_for(client, self.kind, after, began, now):
             task.charge_name = f"{self.kind}/{paid.invoice_id}"
-            return {"amount": str(paid.paid), "currency": paid.currency}
+            return as_charge(str(paid.paid), paid.currency)
         task.warn(
             "the response of the order was lost, and its invoice cannot be read: the charge for the "
             f"{self.resource.title} with id {after['id']} is not known"
@@ -282,9 +288,6 @@ class TransferModule(ResourceModule):
     """A domain that is transferred from another registrar. The module never gives one up."""
 
     shared: ClassVar[Values] = WAIT_OPTIONS
-
-    def is_absent(self, task: ModuleTask) -> bool:
-        return False
 
 
 class WebhookSubscriptionModule(ResourceModule):
@@ -322,23 +325,6 @@ def models_read(resource: AnyResource) -> list[type[BaseModel]]:
     rows = import_module(f"pulumi_hosting.api.operations.{area}").OPERATIONS
     import_module(f"pulumi_hosting.client.services.{area}")
     return [resource.State, *models_of(row for row in rows if row.paging != "none")]
-
-
-def _report(task: ModuleTask, request: Request, outcome: Outcome) -> None:
-    """Show what a person should know of the outcome, and hide its secrets."""
-    if outcome.takeover is not None:
-        task.warn(outcome.takeover.announcement(request.client.service_now()))
-    if outcome.state is not None:
-        task.hide_secrets_of(outcome.state)
-    for remark in outcome.diff.remarks:
-        task.warn(remark)
-
-
-def _done(resource: AnyResource, outcome: Outcome) -> str:
-    """What was done, in words."""
-    if outcome.action == "created" and outcome.state:
-        return _exists(resource, outcome.state)
-    return f"the {resource.title} was {outcome.action}"
 
 
 def _exists(resource: AnyResource, made: State) -> str:

@@ -35,11 +35,16 @@ class SecretFile:
             reason = "what it would hold is only simulated"
             warn(f"{self.option}: {self.path} is not written with a test key, since {reason}")
         elif secret:
-            if self.exists and self.path.read_text(encoding="utf-8").strip() != secret:
+            if self.exists and not self._holds(secret):
                 former = self.path.with_name(f"{self.path.name}.{self.path.stat().st_mtime_ns}")
                 os.replace(self.path, former)
                 warn(f"{self.option}: {self.path} held another secret, which is kept in {former}")
             write_privately(self.path, secret)
+
+    def _holds(self, secret: str) -> bool:
+        with suppress(OSError):  # a file that cannot be read is kept, as one with another secret
+            return self.path.read_bytes().strip() == secret.encode()
+        return False
 
     def in_diff(self, result: Json) -> Json:
         """The result of a task that writes the file, which its difference shows."""
@@ -47,8 +52,18 @@ class SecretFile:
         return {**result, "diff": {**diff, "after": {**diff["after"], self.option: str(self.path)}}}
 
     def must_be_writable(self) -> None:
-        """Raise ``InvalidInput`` before a secret is made that cannot be kept."""
-        must_be_writable(self.option, self.path)
+        """Raise ``InvalidInput`` for the option before a secret is made that cannot be kept."""
+        folder = self.path.parent
+        if not folder.is_dir():
+            raise InvalidInput({self.option: f"there is no directory {folder}"})
+        try:
+            if self.path.is_dir():
+                raise IsADirectoryError
+            handle, draft = tempfile.mkstemp(prefix=".", dir=folder)
+            os.close(handle)
+            os.unlink(draft)
+        except OSError:
+            raise InvalidInput({self.option: f"{self.path} cannot be written"}) from None
 
 
 def write_privately(path: Path, text: str) -> None:
@@ -63,18 +78,3 @@ def write_privately(path: Path, text: str) -> None:
     except BaseException:
         Path(draft).unlink(missing_ok=True)
         raise
-
-
-def must_be_writable(option: str, path: Path) -> None:
-    """Raise ``InvalidInput`` for the ``option`` if no file can be written at this path."""
-    folder = path.parent
-    if not folder.is_dir():
-        raise InvalidInput({option: f"there is no directory {folder}"})
-    try:
-        if path.is_dir():
-            raise IsADirectoryError
-        handle, draft = tempfile.mkstemp(prefix=".", dir=folder)
-        os.close(handle)
-        os.unlink(draft)
-    except OSError:
-        raise InvalidInput({option: f"{path} cannot be written"}) from None

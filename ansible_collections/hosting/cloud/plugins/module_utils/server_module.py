@@ -80,8 +80,11 @@ class ServerModule(ResourceModule):
 
     def finish(self, task: ModuleTask, request: Request, outcome: Outcome, result: Json) -> Json:
         if self.is_absent(task):
-            refund = _predicted_refund(request, outcome) if task.check_mode else task.refund
-            return {**result, "refund": refund}
+            if task.check_mode and outcome.action == "deleted" and outcome.before is not None:
+                credit = refund_of(request, self.resource, outcome.before["id"])
+                if credit is not None:
+                    task.refund = as_charge(str(credit), outcome.before.get("currency"))
+            return {**result, "refund": task.refund}
         if outcome.action == "created":
             return self._with_file(task, result)
         _report_lost_password(task, self.secret_file(task), request.mode, result["server"])
@@ -106,15 +109,6 @@ class ServerModule(ResourceModule):
 
 def _credited(task: ModuleTask, amount: Decimal, currency: str | None) -> None:
     task.refund = as_charge(str(amount), currency)
-
-
-def _predicted_refund(request: Request, outcome: Outcome) -> Json | None:
-    """What the deletion would credit now. None where nothing would be deleted, and for a server that is only
-    planned."""
-    if outcome.action != "deleted" or outcome.before is None:
-        return None
-    credit = refund_of(request, RESOURCES["server"], outcome.before["id"])
-    return None if credit is None else as_charge(str(credit), outcome.before.get("currency"))
 
 
 def _keep_password(task: ModuleTask, file: SecretFile | None, mode: str, state: Any) -> None:

@@ -95,13 +95,15 @@ class ModuleTask:
     """What names the task's charge among those of the run: an invoice, or the object that was bought."""
     booking: tuple[str, Cost] | None = None
     """The purchase that was booked last: its identity, and its announced price."""
-    lost_orders: list[str] = field(default_factory=list)
-    """The operations of purchases whose answer was lost, so that they may have been carried out."""
     unreported: list[tuple[Scope, str]] = field(default_factory=list)
     """The entries of the journal about purchases that the task's result reports."""
     progress: TaskProgress | None = None
     wrote: bool = False
     """Whether a request of the task, other than an order or a payment, has changed something."""
+    in_doubt: bool = False
+    """Whether the last order or payment may have been carried out though no answer says so."""
+    lost_answer: bool = False
+    """Whether that was so of any of them."""
     payment: Values | None = None
     """The answer of the task's payment: a renewal, or an invoice."""
     refund: Json | None = None
@@ -156,21 +158,19 @@ class ModuleTask:
         self.memory.observe(request, outcome)
         for reads in self.own_reads:
             reads.observe(request, outcome)
+        if operation.id in PURCHASES | PAYMENTS:
+            self.in_doubt = is_unknown(outcome)
+            self.lost_answer |= self.in_doubt
         if operation.id in PURCHASES:
-            self._purchased(request, outcome)
+            if isinstance(outcome, m.ServerCreated):
+                # A replay shows no secret (API document, "Idempotency").
+                password = (outcome.raw or {}).get("root_password")
+                given = "password" in json.loads(request.body or b"{}")
+                self.replayed = not password and (password == "" or not given)
         elif not failed and operation.id in PAYMENTS:
             self.payment = getattr(outcome, "raw", None) or {}
         elif not failed and operation.is_write:
             self.wrote = True
-
-    def _purchased(self, request: HttpRequest, outcome: object) -> None:
-        if is_unknown(outcome):
-            self.lost_orders.append(request.operation.id)
-        elif isinstance(outcome, m.ServerCreated):
-            # A replay shows no secret (API document, "Idempotency").
-            password = (outcome.raw or {}).get("root_password")
-            given = "password" in json.loads(request.body or b"{}")
-            self.replayed = not password and (password == "" or not given)
 
     def request(self, what: str, *, read_only: bool | None = None, shared: bool = False) -> Request:
         """The task as ``pulumi_hosting`` sees it. ``what`` names its object, so that an interrupted run is

@@ -68,21 +68,18 @@ class RunFiles(ProcessStorage):
         lines = []
         for path in sorted(self.folder.parent.glob(f"ansible-local-*/{_name(CHARGED)}")):
             pid = path.parent.name.removeprefix("ansible-local-")[:-_RANDOM_LETTERS]
-            if (
-                path.parent == self.folder
-                or not pid.isdigit()
-                or path.stat().st_uid != os.getuid()
-                or process_runs(int(pid))
-            ):
+            if path.parent == self.folder or not pid.isdigit() or process_runs(int(pid)):
                 continue
-            with RunFiles(path.parent).open(CHARGED) as content:
-                amounts = [] if content.get("reported") else _amounts(content)
-                content["reported"] = True
-            if amounts:
-                what = " and ".join(amounts)
-                lines.append(
-                    f"an earlier run of Ansible was killed after it had charged, or may have charged, {what}"
-                )
+            with suppress(FileNotFoundError):  # it ended meanwhile, and removed them
+                if path.stat().st_uid == os.getuid():
+                    with RunFiles(path.parent).open(CHARGED) as content:
+                        amounts = [] if content.get("reported") else _amounts(content)
+                        content["reported"] = True
+                    if amounts:
+                        lines.append(
+                            "an earlier run of Ansible was killed after it had charged, or may have charged, "
+                            + " and ".join(amounts)
+                        )
         return lines
 
 

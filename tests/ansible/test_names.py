@@ -105,3 +105,17 @@ def test_a_test_key_passes_over_the_names_of_keys_that_it_made() -> None:
     play = Play(emulated, key=emulated.test_key)
     play("ssh_key", name="laptop", public_key=KEY_LINE)
     assert not play("server", name="a", ssh_key_ids=["laptop"], **ORDER)["failed"]
+
+
+def test_check_mode_shows_the_addresses_of_a_server_that_is_planned(account: Account) -> None:
+    play = Play(account, check_mode=True)
+    play("server", name="web", **ORDER)
+    play("server_ip", server_id="", position=1)
+    shown = play("server_ip_info", server_id="")["server_ips"]
+    assert [(one["primary"], one["price_monthly"], one["id"]) for one in shown] == [
+        (True, None, None),
+        (False, "2.00", None),
+    ]
+    play("server", name="db", **ORDER)
+    assert play("server_ip_info", server_id="", quote=True)["server_ips"] == []  # of which one is not known
+    assert account.ledger() == []

@@ -11,7 +11,7 @@ from .json_types import Json, Values
 from .module import HostingModule, models_of, shown_fields
 from .resource_module import models_read
 from .secret_file import SecretFile
-from .server_module import server_id_of
+from .server_module import planned_server_id, server_id_of
 from .task import ModuleTask
 
 with suppress(ImportError):  # the task then says what is missing, and where
@@ -181,6 +181,8 @@ class ServerIpInfoModule(LookupInfoModule):
     def work(self, task: ModuleTask) -> Json:
         request = task.request(self.result, read_only=True)
         ids = self.ids(task, request)
+        if task.check_mode and ids == [None]:  # of a server that an earlier task would order, perhaps
+            return {"changed": False, self.result: [], "quote": None}
         quote = ask(request, "getServerIpQuote", ids, {}) if task.params["quote"] else None
         found = ask(request, self.lookup, ids, {})
         # The id that the modules server_ip and ptr use.
@@ -188,7 +190,7 @@ class ServerIpInfoModule(LookupInfoModule):
         return {"changed": False, self.result: shown, "quote": quote}
 
     def ids(self, task: ModuleTask, request: Request) -> list[Any]:
-        return [server_id_of(task)]
+        return [server_id_of(task) or (planned_server_id(task) if task.check_mode else None)]
 
 
 class DeliveryInfoModule(LookupInfoModule):

@@ -222,8 +222,7 @@ class OfServerModule(ResourceModule):
             raise InvalidInput(
                 {"server_id": "is empty; name the server by server_id or server_name"}, self.kind
             )
-        ordered = list(task.memory.planned_objects("server")[0])
-        return ordered[0] if len(ordered) == 1 else None
+        return planned_server_id(task)
 
 
 class ServerIpModule(OfServerModule):
@@ -332,6 +331,13 @@ def server_id_of(task: ModuleTask) -> str | None:
     if id in (None, ""):
         return server_named(task, name, "server_name") if name else None
     return str(id) if id_number(id) is not None else server_named(task, id, "server_id")
+
+
+def planned_server_id(task: ModuleTask) -> str | None:
+    """That of the server which earlier tasks of a check run would order; None if they would order none, or
+    several."""
+    ordered = list(task.memory.planned_objects("server")[0])
+    return ordered[0] if len(ordered) == 1 else None
 
 
 def _living(task: ModuleTask, name: str) -> tuple[Request, State | None]:

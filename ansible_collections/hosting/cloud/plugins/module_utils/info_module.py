@@ -181,7 +181,7 @@ class ServerIpInfoModule(LookupInfoModule):
     def work(self, task: ModuleTask) -> Json:
         request = task.request(self.result, read_only=True)
         ids = self.ids(task, request)
-        if task.check_mode and ids == [None]:  # of a server that an earlier task would order, perhaps
+        if ids == [None] and task.check_mode and task.memory.planned_objects("server")[0]:  # one of several
             return {"changed": False, self.result: [], "quote": None}
         quote = ask(request, "getServerIpQuote", ids, {}) if task.params["quote"] else None
         found = ask(request, self.lookup, ids, {})

@@ -71,8 +71,7 @@ def press(page: Page, place: str, text: str) -> None:
         f"[...document.querySelectorAll('{place} button')].find(one => one.textContent.startsWith('{text}'))"
     )
     page.wait_for(found)
-    page.evaluate(f"document.querySelector('#pressed')?.removeAttribute('id'), {found}.id = 'pressed'")
-    page.click("#pressed")
+    page.click_on(found)
 
 
 @pytest.mark.parametrize(("width", "dark"), WINDOWS)

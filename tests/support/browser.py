@@ -100,9 +100,14 @@ class Page:
 
     def click(self, selector: str) -> None:
         """Press the mouse in the middle of the first element that matches; nothing else may cover it."""
+        self.click_on(f"document.querySelector({json.dumps(selector)})")
+
+    def click_on(self, element: str) -> None:
+        """The same for the element that a JavaScript expression finds. It is found and asked for its place in
+        one step: a page that is drawn again has others."""
         x, y = self.evaluate(
             f"""(() => {{
-              const element = document.querySelector({json.dumps(selector)});
+              const element = {element};
               element.scrollIntoView({{block: "center", behavior: "instant"}});
               const box = element.getBoundingClientRect();
               const x = box.x + box.width / 2, y = box.y + box.height / 2;

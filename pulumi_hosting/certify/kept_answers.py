@@ -72,4 +72,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
     whole = content.rfind(b"\n") + 1
     if whole < len(content):
         os.truncate(path, whole)
-    return [json.loads(line) for line in content[:whole].splitlines()]
+    try:
+        return [json.loads(line) for line in content[:whole].splitlines()]
+    except ValueError:  # a version before this one added to a line that was cut short
+        raise Stopped(f"{path} is damaged. Next: another --state") from None

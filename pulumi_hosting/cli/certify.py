@@ -10,7 +10,7 @@ import click
 from pulumi_hosting.certify import Conformance, RunSettings, run
 from pulumi_hosting.certify.receiver import HttpReceiver
 from pulumi_hosting.certify.report import DEPARTURE, NOT_CHECKED
-from pulumi_hosting.cli.connection import in_our_words
+from pulumi_hosting.cli.connection import line_of
 from pulumi_hosting.cli.junit import Case, junit
 from pulumi_hosting.cli.output import cannot_listen, json_text, print_json, printable, write_file
 from pulumi_hosting.client.exceptions import ConfigurationError
@@ -37,7 +37,7 @@ def certify(
         account = settings(None, base_url, timeout=60, deadline=60, ca_file=None, user_agent=None)
         live, narrow = _key(live_key_file, "--live-key-file"), _key(narrow_key_file, "--narrow-key-file")
     except ConfigurationError as error:
-        raise Unusable(in_our_words(error)) from None
+        raise Unusable(line_of(error)) from None
     test = account.api_key.reveal()
     if not test.startswith("vk_test_"):
         raise Unusable(

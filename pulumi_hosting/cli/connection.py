@@ -41,7 +41,7 @@ def connect(progress: ProgressLine, *, read_only: bool = True) -> Client:
     return client
 
 
-def in_our_words(error: HostingError) -> str:
+def line_of(error: HostingError) -> str:
     """The line of an error, with the settings and commands of the command line."""
     error._words = COMMAND_LINE
     return str(error)
@@ -58,7 +58,7 @@ def asking(*, read_only: bool = True, called: str = "") -> Iterator[tuple[Reques
                 yield reading(client, progress.above(print_warning), _mode()), progress
         except HostingError as error:
             about(error, called)
-            raise CannotAnswer(in_our_words(error)) from None
+            raise CannotAnswer(line_of(error)) from None
 
 
 @contextmanager

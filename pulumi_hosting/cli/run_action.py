@@ -13,7 +13,7 @@ import click
 
 from pulumi_hosting.actions import ACTIONS, ActionOutcome, act, check
 from pulumi_hosting.actions.action import AnyAction, Shown
-from pulumi_hosting.cli.connection import asking, in_our_words
+from pulumi_hosting.cli.connection import asking, line_of
 from pulumi_hosting.cli.lazy import works_in
 from pulumi_hosting.cli.output import finish
 from pulumi_hosting.client.exceptions import InvalidInput
@@ -85,7 +85,7 @@ def run(
         budget = Budget(Limit("--max-charge", max_charge, "leave it"), month=month).checked()
     except InvalidInput as error:
         about(error, action.called(given))
-        raise Unusable(in_our_words(error)) from None
+        raise Unusable(line_of(error)) from None
     file = None if password_file is None or preview_only else _PasswordFile(Path(password_file))
     called = action.called(given)
     with file or nullcontext(), asking(read_only=preview_only, called=called) as (found, progress):

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from pulumi_hosting.api.secrets import Secret
-from pulumi_hosting.cli.connection import in_our_words
+from pulumi_hosting.cli.connection import line_of
 from pulumi_hosting.cli.output import cannot_listen, printable
 from pulumi_hosting.client.exceptions import ConfigurationError
 from pulumi_hosting.client.redis_store import Redis, store_at
@@ -59,7 +59,7 @@ def relay(to: str, form: str, port: int, host: str, path: str, state_file: Path 
     try:
         shared = None if state_file else store_at(checked_store(os.environ.get(STORE_VARIABLE)))
     except ConfigurationError as error:
-        raise Unusable(in_our_words(error)) from None
+        raise Unusable(line_of(error)) from None
     _run({"port": port, "host": host, "path": path, "state_file": state_file}, pass_on, open_store)
 
 
@@ -81,7 +81,7 @@ def _run(
     except OSError as error:
         raise CannotAnswer(cannot_listen(str(options["host"]), int(str(options["port"])), error)) from None
     except (ConfigurationError, StoreRefused) as error:
-        raise Unusable(in_our_words(error)) from None
+        raise Unusable(line_of(error)) from None
     except KeyboardInterrupt:
         click.echo("stopped", err=True)
 

@@ -209,7 +209,7 @@ def tls_context(ca_file: str | None) -> ssl.SSLContext:
     than a hundred requests.
     """
     context: ssl.SSLContext | None = None
-    with suppress(ssl.SSLError, OSError):  # raised below: it must not be a context
+    with suppress(ssl.SSLError, OSError):  # refused below, so that our error has no context
         context = ssl.create_default_context(cafile=ca_file) if ca_file else httpx.create_ssl_context()
     if context is None:
         raise ConfigurationError(
@@ -268,11 +268,11 @@ def bound(connection: Connection) -> None:
     them: if a later one renames them, it says so, since each wait alone is bounded then.
     """
     try:
-        transports: list[httpx.BaseTransport | None] = [
-            None if isinstance(connection, Client) else connection
-        ]
+        transports: list[httpx.BaseTransport | None]
         if isinstance(connection, Client):
-            transports += [connection._transport, *connection._mounts.values()]
+            transports = [connection._transport, *connection._mounts.values()]
+        else:
+            transports = [connection]
         for transport in transports:
             pool: Any = getattr(transport, "_pool", None)
             is_pooled = isinstance(transport, httpx.HTTPTransport) or isinstance(

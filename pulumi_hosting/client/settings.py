@@ -244,13 +244,14 @@ def _run(command: str) -> tuple[Secret, str]:
 def _checked_key(given: str | Secret | None, where: str = API_KEY_VARIABLE) -> Secret:
     key = given.reveal() if isinstance(given, Secret) else given
     key = key.strip() if isinstance(key, str) else ""
+    given_by_name = where != API_KEY_VARIABLE
     if not key:
-        step = "set {api_key}" if where == API_KEY_VARIABLE else f"write it into the file of {where}"
+        step = f"write it into the file of {where}" if given_by_name else "set {api_key}"
         raise ConfigurationError(f"no API key. Next: {step}")
     if not _API_KEY.fullmatch(key):
         raise ConfigurationError(
-            f"the API key has characters or a length that no key has (it is not shown here). "
-            f"Next: correct {where} or api_key"
+            "the API key has characters or a length that no key has (it is not shown here). Next: correct "
+            + (where if given_by_name else "{api_key}")
         )
     return Secret(key)
 

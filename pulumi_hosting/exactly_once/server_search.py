@@ -40,21 +40,22 @@ def name_conflict(request: Request, server: m.Server, attempt: int) -> ResourceC
     declaration's. If another resource has it, the first advice is a name with the stack in it; the alias, if
     that resource is of this stack."""
     since = f", created {server.created_at:%Y-%m-%d}" if server.created_at else ""
-    tag, renamed, before = tag_of(server), "", ""
-    steps = [f"set adopt_id to {server.id} to take it over", "choose another name"]
-    if is_tag(tag):
+    take_over, another = f"set adopt_id to {server.id} to take it over", "choose another name"
+    steps, last = f"{take_over}, {another}", ""
+    if is_tag(tag := tag_of(server)):
         names = [name for name in (server.name, server.hostname) if name]
         old = next((name for name in names if is_tag_of(tag, _sibling(request.identity, name))), None)
-        renamed = if_renamed(old)
-        if not renamed:
-            steps[1] += f", such as {'-'.join([server.name, *request.identity.split('/')[1:2]])}"
-            steps.reverse()
+        if old is not None:
+            steps = f"{if_renamed(old)}{steps}"
+        else:
+            with_stack = "-".join([server.name, *request.identity.split("/")[1:2]])
+            steps = f"{another}, such as {with_stack}, {take_over}"
             alias = alias_option("old-name")
-            before = f"; if this resource had another name in the program before, add {alias}"
+            last = f"; if this resource had another name in the program before, add {alias}"
     return ResourceConflict(
         f"a server named {server.name!r} exists already (id {server.id}{since}) and nothing shows that this "
-        f"declaration ordered it; nothing was ordered. Next: {renamed}{', '.join(steps)}, or set "
-        f"order_attempt to {attempt + 1} to order one more of that name{before}",
+        f"declaration ordered it; nothing was ordered. Next: {steps}, or set order_attempt to "
+        f"{attempt + 1} to order one more of that name{last}",
         id=str(server.id),
     )
 

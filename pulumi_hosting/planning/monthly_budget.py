@@ -40,9 +40,8 @@ class MonthlyBudget:
         self._amount = Decimal(found[1]) if found else None
         self.problem = None
         if self.given is not None and found is None:
-            self.problem = (
-                f"must be an amount of money for each month, such as 100.00/month, not {quoted(given)}"
-            )
+            example = "such as 100.00/month"
+            self.problem = f"must be an amount of money for each month, {example}, not {quoted(given)}"
         self._lock = threading.Lock()
         self._at_first: dict[str, Decimal] | None = None
 

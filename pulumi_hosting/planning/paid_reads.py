@@ -13,7 +13,6 @@ from typing import TypeVar
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api import operations
 from pulumi_hosting.api.models.body import Response
-from pulumi_hosting.api.operations import SCOPES
 from pulumi_hosting.client.exceptions import HostingError, InsufficientScope
 from pulumi_hosting.client.results import readable
 from pulumi_hosting.client.shared_store import StoreUnavailable
@@ -107,7 +106,7 @@ def _asked(request: Request) -> PaidTime:
     failed: list[str] = []
     client = request.client
     # What a key may not read is not asked for again by each task of a playbook.
-    held = {*client.key_owner.get().scopes} if client.key_owner.is_known else {*SCOPES}
+    held = {*client.key_owner.get().scopes} if client.key_owner.is_known else {*operations.SCOPES}
 
     def refuse(what: str, error: HostingError) -> None:
         refused[what] = str(error)
@@ -166,14 +165,21 @@ def _asked(request: Request) -> PaidTime:
 
 
 def remark_on_order(request: Request, cost: Cost) -> None:
-    """Say what a real run would be refused for: the balance does not cover the charge, or there is no store
-    to share it with others."""
+    """Say what a real run would be refused for: the balance does not cover the charge, or the shared store
+    cannot be used."""
     if cost.balance is not None and cost.amount > cost.balance:
-        request.warn(
-            f"{cost.amount} {cost.currency} for {cost.what} is more than the balance of "
-            f"{cost.balance}: it would be refused"
-        )
-    try:
-        request.client.store.living()
-    except StoreUnavailable as error:
-        request.warn(f"nothing can be bought: {error}")
+        price = f"{cost.amount} {cost.currency} for {cost.what}"
+        request.warn(f"{price} is more than the balance of {cost.balance}: it would be refused")
+    warn_of_store(request)
+
+
+def warn_of_store(request: Request) -> None:
+    """Say once that the shared store cannot be used, without which nothing is bought."""
+
+    def look() -> None:
+        try:
+            request.client.store.living()
+        except StoreUnavailable as error:
+            request.warn(f"nothing can be bought: {error}")
+
+    request.shared(("shared store",), look, WHOLE_RUN)

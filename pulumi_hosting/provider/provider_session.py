@@ -16,7 +16,6 @@ from urllib.parse import quote
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import ConfigurationError, HostingError
-from pulumi_hosting.client.shared_store import StoreUnavailable
 from pulumi_hosting.exactly_once.local_files import account_scope
 from pulumi_hosting.planning.budget import Budget
 from pulumi_hosting.planning.modes_and_scopes import refuse_other_mode
@@ -177,7 +176,6 @@ class ProviderSession(Session):
             if not self._probed:
                 self._probed = True
                 self._unreachable = self._try_to_reach(client)
-                self._try_the_store(client)
         if client.refusal is not None:
             raise copy.copy(client.refusal)
         return self._unreachable
@@ -193,12 +191,6 @@ class ProviderSession(Session):
             finally:
                 client.refusal = client.refusal or probe.refusal
         return None
-
-    def _try_the_store(self, client: Client) -> None:
-        try:
-            client.store.living()
-        except StoreUnavailable as error:
-            self._tell(f"warning: nothing can be bought: {error}")
 
     def first_warning(self) -> bool:
         """Whether this process has not warned yet that the account cannot be asked."""

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from pulumi_hosting.client.exceptions import HostingError, InvalidInput
 from pulumi_hosting.exactly_once import catalog_reads, purchase_journal
+from pulumi_hosting.planning import paid_reads
 from pulumi_hosting.planning.budget import Budget, would_charge
 from pulumi_hosting.planning.plan import takeover_of
 from pulumi_hosting.provider.names import IDENTITY
@@ -36,6 +37,7 @@ def show_price(
     ``replacements``, more than it can pay."""
     if refusal := budget.refusal(request.identity, cost):
         return refusal
+    paid_reads.warn_of_store(request)
     if beyond := budget.beyond_month(request.identity, request.client, cost):
         if not request.client.is_test_key:
             return beyond

@@ -84,10 +84,7 @@ def managed_resources(export: JsonObject) -> list[Managed]:
     ]
 
     def order(managed: Managed) -> tuple[int, bool, str]:
-        depth, is_removed_by_patch = (
-            str(managed.resource["id"]).count("/"),
-            managed.declaration.control_removal,
-        )
-        return -depth, is_removed_by_patch is None, managed.urn
+        depth = str(managed.resource["id"]).count("/")
+        return -depth, managed.declaration.control_removal is None, managed.urn
 
     return sorted(found, key=order)

@@ -225,7 +225,9 @@ class Stack:
 def finished(
     command: Sequence[str], environ: Mapping[str, str], folder: Path | None = None, most: float | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """What a command has printed, and its exit code. It is asked nothing, and takes ``most`` seconds."""
+    """What a command has printed, and its exit code. Its input is empty. After ``most`` seconds it is ended;
+    then this raises ``TimeoutExpired``.
+    """
     return subprocess.run(
         command,
         cwd=folder,

@@ -252,6 +252,11 @@ def test_a_file_that_cannot_be_written_is_no_defect(tmp_path: Path, monkeypatch:
     def full(path: Path, data: bytes) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
+    def unreachable(path: Path, data: bytes) -> None:
+        raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
+
+    monkeypatch.setattr(Path, "write_bytes", unreachable)
+    assert "correct the path" not in Play(emulated)("invoice_info", id=40001, pdf=str(file))["msg"]
     monkeypatch.setattr(Path, "write_bytes", full)
     result = Play(emulated)("invoice_info", id=40001, pdf=str(file))
     assert result["msg"] == (f"{file}: No space left on device. Next: correct the path, or make room there")

@@ -21,7 +21,7 @@ from pulumi_hosting.certify.answers import HttpAnswer
 from pulumi_hosting.certify.document import AFTER, SENTENCES
 from pulumi_hosting.certify.kept_answers import KeptAnswers
 from pulumi_hosting.certify.receiver import HttpReceiver
-from pulumi_hosting.certify.report import Finding
+from pulumi_hosting.certify.report import Finding, Stopped
 from pulumi_hosting.cli.certify import as_junit
 from pulumi_hosting.cli.commands import main
 from pulumi_hosting.emulator.control.switches import ServiceBody, edit_service
@@ -267,6 +267,15 @@ def test_a_line_that_a_kill_cut_short_is_no_part_of_the_next(tmp_path: Path) -> 
         kept.close()
         with state.open("a") as file:
             file.write('{"sent": "GET /cu')
+
+
+def test_a_damaged_line_of_an_earlier_version_stops_the_run(tmp_path: Path) -> None:
+    state = tmp_path / "certify.state"
+    state.write_text(
+        '{"id": "a", "base_url": "https://api.example.com/v1"}\n{"sent": "GET /cu{"sent": "GET /1"}\n'
+    )
+    with pytest.raises(Stopped, match=r"certify\.state is damaged\. Next: another --state"):
+        KeptAnswers(state, "https://api.example.com/v1")
 
 
 def broken(change: Callable[[httpx.Request, httpx.Response], httpx.Response]) -> Conformance:

@@ -58,7 +58,11 @@ def test_a_refused_base_url_names_the_setting_of_the_stack() -> None:
 
 
 def test_a_preview_warns_once_of_a_store_without_which_nothing_can_be_bought(account: Account) -> None:
+    made = provider_process(account).create("server", "old", {**WEB, "name": "old"})
     process = provider_process(account, store="redis://team:hunter2@127.0.0.1:1/0")
+    process.refresh("server", made)
+    process.delete("server", made)
+    assert not any("nothing can be bought" in line for line in process.lines)
     for name in ("web-1", "web-2"):
         process.check("server", name, {**WEB, "name": name})
     (line,) = [line for line in process.lines if "nothing can be bought" in line]

@@ -75,7 +75,7 @@ def failed(error: Exception, task: ModuleTask | None = None, called: str = "") -
             error.subject = ""
             named = {f"{'option ' * (name in task.params)}{name}": why for name, why in error.fields.items()}
             error.args = ("; ".join(f"{name}: {why}" for name, why in named.items()),)
-    failure = failure_of(error) if isinstance(error, HostingError) else _defect(error)
+    failure = failure_of(error) if isinstance(error, HostingError) else _unexpected(error)
     return failure if task is None else _with_what_was_done(task, failure, error, called or "this task")
 
 
@@ -125,8 +125,10 @@ def invalid_arguments(text: str) -> Json:
     return _failure(f"{text.rstrip('.')}. Next: correct the options of this task", "invalid_input")
 
 
-def _defect(error: Exception) -> Json:
-    if isinstance(error, OSError) and error.strerror:  # a file that the task names, or one of the run
+def _unexpected(error: Exception) -> Json:
+    """An error of a file, which the task or the run names; any other is a defect."""
+    of_network = (ConnectionError, TimeoutError)
+    if isinstance(error, OSError) and error.strerror and not isinstance(error, of_network):
         place = f"{error.filename}: " if error.filename else ""
         step = "correct the path, or make room there"
         return _failure(f"{place}{error.strerror}. Next: {step}", "local_files_error")

@@ -71,16 +71,19 @@ class RunFiles(ProcessStorage):
             if path.parent == self.folder or not pid.isdigit() or process_runs(int(pid)):
                 continue
             with suppress(FileNotFoundError):  # it ended meanwhile, and removed them
-                if path.stat().st_uid == os.getuid():
-                    with RunFiles(path.parent).open(CHARGED) as content:
-                        amounts = [] if content.get("reported") else _amounts(content)
-                        content["reported"] = True
-                    if amounts:
-                        lines.append(
-                            "an earlier run of Ansible was killed after it had charged, or may have charged, "
-                            + " and ".join(amounts)
-                        )
+                if path.stat().st_uid == os.getuid() and (amounts := RunFiles(path.parent)._unreported()):
+                    lines.append(
+                        "an earlier run of Ansible was killed after it had charged, or may have charged, "
+                        + " and ".join(amounts)
+                    )
         return lines
+
+    def _unreported(self) -> list[str]:
+        """What the run charged; nothing if it was reported before."""
+        with self.open(CHARGED) as content:
+            amounts = [] if content.get("reported") else _amounts(content)
+            content["reported"] = True
+        return amounts
 
 
 def _name(part: str) -> str:

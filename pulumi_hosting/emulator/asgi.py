@@ -104,7 +104,7 @@ class Application:
             return
         # ``Date`` is the time of the emulator's clock at the moment of sending.
         sent = response.headers_to_send(self.core.clock.now())
-        headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in sent.items()]
+        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in sent]
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
         content = response.content[: response.truncate]
         is_cut = len(content) < len(response.content)
@@ -142,6 +142,8 @@ def server_of(
         lifespan="on",
         log_config=None,
         access_log=False,
+        # The caller's address is that of the connection, as in one process.
+        proxy_headers=False,
         server_header=False,
         # The emulator sets the Date header from its own clock.
         date_header=False,

@@ -155,7 +155,7 @@ class Core:
         with self.lock:
             self.store.now = self.clock.now()
             row = self._record(request)
-            row.stray, row.status, row.response = True, answer.status, answer.content.decode()
+            row.stray, row.status, row.response = True, answer.status, answer.content
             self.save()
         if self.show_request is not None:
             self.show_request(log_redaction.request_line(row))
@@ -172,8 +172,8 @@ class Core:
                 method=request.method,
                 path=request.path,
                 query=request.query,
-                headers=dict(request.headers),
-                body=request.body.decode("utf-8", "replace"),
+                headers=request.headers,
+                body=request.body,
                 at=self.store.now,
             )
         )
@@ -221,7 +221,7 @@ class Core:
         response.encode()
         call.request_log.status = response.status
         if not isinstance(response.body, bytes):
-            call.request_log.response = response.content.decode()
+            call.request_log.response = response.content
         response.seal()
 
     # --- time

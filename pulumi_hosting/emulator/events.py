@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 
 from pulumi_hosting.emulator import dialects, pricing, serializers, webhook_delivery
@@ -88,8 +88,7 @@ def revoke(store: Store, key: KeyRow, reason: str) -> None:
         of(store, "key.revoked", key)
 
 
-@contextmanager
-def low_balance_events(store: Store, before: float | None = None) -> Iterator[None]:
+def low_balance_events(store: Store, before: float | None = None) -> AbstractContextManager[None]:
     """``balance.low`` for every account whose balance covered the 7 days after ``before`` and no longer
     covers those after the present.
 
@@ -97,6 +96,11 @@ def low_balance_events(store: Store, before: float | None = None) -> Iterator[No
     one change. With the variant ``balance_low: movements`` the time from ``before`` to the present causes no
     event unless money moves, even when a due date comes within 7 days.
     """
+    return _compared(store, before) if store.subscriptions else nullcontext()
+
+
+@contextmanager
+def _compared(store: Store, before: float | None) -> Iterator[None]:
     since = store.now if before is None else before
     subscribed = {
         row.account_id

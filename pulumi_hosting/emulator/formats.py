@@ -20,15 +20,18 @@ Write = Callable[[Any], object]
 """How a value is written in JSON."""
 
 
-@lru_cache(1024)
 def format_timestamp(moment: float | None) -> str | None:
-    """Unix seconds as RFC 3339 in UTC; ``None`` stays ``None``."""
+    """Unix seconds as RFC 3339 in UTC, to the millisecond; ``None`` stays ``None``."""
     if moment is None:
         return None
-    text = datetime.fromtimestamp(moment, UTC).isoformat(
-        timespec="seconds" if moment == int(moment) else "milliseconds"
-    )
-    return text.replace("+00:00", "Z")
+    second, milliseconds = divmod(round(moment * 1000), 1000)
+    return f"{_to_the_second(second)}.{milliseconds:03}Z" if milliseconds else f"{_to_the_second(second)}Z"
+
+
+@lru_cache(1024)
+def _to_the_second(second: int) -> str:
+    """Without the ``Z``."""
+    return datetime.fromtimestamp(second, UTC).isoformat().removesuffix("+00:00")
 
 
 @lru_cache(16)

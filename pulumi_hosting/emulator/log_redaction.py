@@ -13,7 +13,7 @@ from pulumi_hosting.emulator.rows import Columns, RequestLog
 _NAMES = "|".join(sorted(SECRET_FIELDS))
 _SECRET_PAIR = re.compile(rf'("(?:{_NAMES})"\s*:\s*")[^"]*')
 _SECRET_PARAMETER = re.compile(rf"((?:^|&)(?:{_NAMES})=)[^&]*")
-_CODE = re.compile(r'"code"\s*:\s*"([a-z_]+)"')
+_CODE = re.compile(rb'"code"\s*:\s*"([a-z_]+)"')
 
 
 def masked(value: Any) -> Any:
@@ -25,12 +25,13 @@ def masked(value: Any) -> Any:
     return without_tokens(value) if isinstance(value, str) else value
 
 
-def _shown(text: Any) -> Any:
+def _shown(sent: Any) -> Any:
     """The JSON of a body, masked; a string if it is not JSON or nested too deeply to be written. What a state
     file had is JSON already.
     """
-    if not isinstance(text, str):
-        return text
+    if not isinstance(sent, bytes):
+        return sent
+    text = sent.decode("utf-8", "replace")
     try:
         value = masked(json.loads(text)) if text else None
         to_json(value)
@@ -52,7 +53,7 @@ def request_line(row: RequestLog) -> str:
     parts = [row.method, ("" if row.stray else "/v1") + row.path + query]
     parts.append("no answer" if row.status is None else str(row.status))
     if row.status is not None and row.status >= 400 and (found := _CODE.search(row.response)):
-        parts.append(found[1])
+        parts.append(found[1].decode())
     facts = [f"key {row.key_id}" if row.key_id else "", row.bucket or "", "replayed" if row.replayed else ""]
     if known := ", ".join(filter(None, facts)):
         parts.append(f"({known})")

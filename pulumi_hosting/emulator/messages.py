@@ -1,7 +1,7 @@
 """Requests, responses, and errors that become the error envelope."""
 
 import gzip
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ class ApiRequest:
     method: str
     path: str
     query: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
     client: str = "127.0.0.1"
 
@@ -46,10 +46,10 @@ class Answer:
     without: frozenset[str] = frozenset()
     at_end: list[Callable[[], object]] = field(default_factory=list)
 
-    def headers_to_send(self, now: float) -> dict[str, str]:
-        """All headers, with ``Date`` for the time ``now``."""
+    def headers_to_send(self, now: float) -> list[tuple[str, str]]:
+        """All headers, with ``Date`` for the time ``now``; their names are in lower case."""
         headers = {"Date": format_http_date(int(now // 1)), **self.headers}
-        return {name: value for name, value in headers.items() if name.lower() not in self.without}
+        return [(low, text) for name, text in headers.items() if (low := name.lower()) not in self.without]
 
     def encode(self) -> None:
         """Fill ``content`` and its type from ``body``."""

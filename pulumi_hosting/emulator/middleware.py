@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from typing import Generic, TypeVar
-from uuid import UUID
 
 from pulumi_hosting.api.operations import (
     EXPENSIVE_PER_WINDOW,
@@ -41,9 +40,12 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._:-]")
 def identify_request(call: Call) -> None:
     """X-Request-ID: the caller's without characters that are not allowed; a UUIDv4 if nothing is left."""
     sent = call.request.headers.get("x-request-id")
-    call.request_id = (sent and _UNSAFE.sub("", sent)[:64]) or str(
-        UUID(bytes=call.store.random("request")[:16], version=4)
-    )
+    call.request_id = (sent and _UNSAFE.sub("", sent)[:64]) or _uuid(call.store.random("request").hex())
+
+
+def _uuid(digits: str) -> str:
+    """A UUIDv4 of random hexadecimal digits."""
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[12:15]}-a{digits[15:18]}-{digits[18:30]}"
 
 
 # --- routing ----------------------------------------------------------------------------------------------
@@ -221,22 +223,21 @@ def require_idempotency_key(call: Call) -> None:
 
 def check_query(call: Call) -> None:
     """Checked before the Idempotency-Key: the query is not part of "same endpoint and body"."""
-    if call.request.query:
+    if call.request.query and not call.raw_query:  # nothing of it could be read before
         call.raw_query = validation.read_query(call.operation, call.request.query)
     call.query = validation.check_query(call.operation, call.raw_query)
 
 
 def replay_stored_response(call: Call) -> Answer | None:
     """Answer with the stored response of the same request and Idempotency-Key, if there is one."""
-    if call.idempotency_key is None:
+    store, key = call.store, call.idempotency_key
+    if key is None:
         return None
-    asked = idempotency_store.asked(
-        call.store, call.key, call.idempotency_key, call.operation, call.request, call.data
-    )
-    stored = idempotency_store.recall(call.store, asked)
+    asked = idempotency_store.asked(store, call.key, key, call.operation, call.request, call.data)
+    stored = idempotency_store.recall(store, asked)
     if stored is not None:
         call.request_log.replayed = True
-        return idempotency_store.replay(call.store, stored, call.request_id)
+        return idempotency_store.replay(store, stored, call.request_id)
     call.asked = asked
     return None
 

@@ -1,7 +1,8 @@
 """Periods of hours and of calendar months; twelve months and a year end on the same date."""
 
 from calendar import monthrange
-from datetime import UTC, date, datetime
+from datetime import date, timedelta
+from functools import lru_cache
 
 HOUR_SECONDS = 3600
 DAY_SECONDS = 86400
@@ -18,11 +19,16 @@ def months_after(moment: float, months: int) -> float:
     >>> format_timestamp(months_after(parse_timestamp("2028-02-29T00:00:00Z"), 12))
     '2029-02-28T00:00:00Z'
     """
-    day = datetime.fromtimestamp(moment, UTC).date()
+    return moment + _days(int(moment // DAY_SECONDS), months) * DAY_SECONDS
+
+
+@lru_cache(1024)
+def _days(number: int, months: int) -> int:
+    """The length of ``months`` calendar months from a day, which has this ``number`` since 1970."""
+    day = date(1970, 1, 1) + timedelta(number)
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
-    last = 28 if day.day <= 28 else monthrange(year, month + 1)[1]
-    later = date(year, month + 1, min(day.day, last))
-    return moment + (later - day).days * DAY_SECONDS
+    later = date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
+    return (later - day).days
 
 
 def end(start: float, *, months: int | None = None, hours: int | None = None) -> float:

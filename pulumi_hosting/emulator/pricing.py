@@ -9,7 +9,6 @@ half up to the cent. Volume: 3 % from the 5th server on, 5 % from the 10th. Peri
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
-from itertools import islice
 from typing import Any, NamedTuple
 
 from pulumi_hosting.api import models as m
@@ -19,7 +18,9 @@ from pulumi_hosting.emulator.formats import CENT, View, shown_as
 from pulumi_hosting.emulator.store import Store
 
 PERIOD_PERCENT = {1: Decimal(0), 3: Decimal(5), 6: Decimal(8), 12: Decimal(12)}
-VOLUME_PERCENT = ((10, Decimal(5)), (5, Decimal(3)))
+# By the number of servers, the new one included; a larger number has the last one.
+VOLUME_PERCENT = (*[Decimal(0)] * 5, *[Decimal(3)] * 5, Decimal(5))
+MOST_COUNTED = len(VOLUME_PERCENT) - 1
 
 
 def cents(value: Decimal) -> Decimal:
@@ -41,11 +42,14 @@ def period_of(asked: Any) -> tuple[int | None, int | None]:
 
 def volume_percent(store: Store, account: r.AccountRow) -> Decimal:
     """The volume discount for one more server of the account."""
-    # Run twice in every order, so at most ten servers are counted, without calls of is_gone and is_sandbox.
-    servers = store.of(r.ServerRow, account.id).values()
-    living = (server for server in servers if server.owner_key_id is None and server.status not in r.GONE)
-    count = 1 + len(list(islice(living, VOLUME_PERCENT[0][0])))
-    return next((percent for least, percent in VOLUME_PERCENT if count >= least), Decimal(0))
+    # Run twice in every order, so it stops at the largest discount, without calls of is_gone and is_sandbox.
+    count = 1
+    for server in store.of(r.ServerRow, account.id).values():
+        if server.owner_key_id is None and server.status not in r.GONE:
+            count += 1
+            if count == MOST_COUNTED:
+                break
+    return VOLUME_PERCENT[count]
 
 
 def promo_problem(account: r.AccountRow, code: str) -> str | None:

@@ -378,8 +378,8 @@ class Fault(Row, kind="faults"):
 
 
 class RequestLog(Row, kind="requests"):
-    """A request that arrived and its response, unmasked; ``log_redaction`` masks them. In a state file
-    their bodies are JSON, masked. ``stray``: outside the API; its path is the whole one.
+    """A request that arrived and its response, as they were sent; ``log_redaction`` masks them. In a state
+    file their bodies are JSON, masked. ``stray``: outside the API; its path is the whole one.
     """
 
     method: str
@@ -390,7 +390,7 @@ class RequestLog(Row, kind="requests"):
     at: float
     key_id: int | None = None
     status: int | None = None
-    response: Any = ""
+    response: Any = b""
     bucket: str | None = None
     replayed: bool = False
     stray: bool = False

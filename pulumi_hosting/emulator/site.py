@@ -1,7 +1,7 @@
 """What is served: the API, the control interface, the console, and the answer to any other path."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from pulumi_hosting.emulator.browser_requests import Names
@@ -16,7 +16,7 @@ CONTROL = "/_control"
 
 
 def request_of(
-    method: str, raw_path: str, query: str, headers: Mapping[str, str], body: bytes, client: str
+    method: str, raw_path: str, query: str, headers: dict[str, str], body: bytes, client: str
 ) -> tuple[ApiRequest, bool]:
     """The request, and whether it is one of the API. ``raw_path`` is not decoded: an escaped slash is part of
     a segment, not a separator. ``headers`` are in lower case.

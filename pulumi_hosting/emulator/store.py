@@ -107,8 +107,8 @@ class Store:
 
     def count(self, name: str) -> int:
         """The next number, from 1, of the counter ``name``."""
-        self.counters[name] += 1
-        return self.counters[name]
+        number = self.counters[name] = self.counters[name] + 1
+        return number
 
     def random(self, label: str) -> bytes:
         """32 bytes derived from the seed, the label and a counter of that label."""

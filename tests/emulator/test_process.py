@@ -334,6 +334,12 @@ def test_large_and_broken_bodies(emulator: Running) -> None:
         assert http.get("/me").status_code == 200
 
 
+def test_a_header_does_not_change_the_address_of_the_caller(emulator: Running) -> None:
+    with api(emulator) as http:
+        me = http.get("/me", headers={"X-Forwarded-For": "10.0.0.1"}).json()
+    assert me["key"]["last_used_ip"] == "127.0.0.1"
+
+
 def test_an_incomplete_request_changes_nothing(emulator: Running) -> None:
     host, port = emulator.base_url.split("/")[2].split(":")
     body = json.dumps(SERVER)

@@ -97,7 +97,7 @@ def test_a_save_writes_the_rows_that_changed(tmp_path: Path) -> None:
     state_file.close()
 
 
-@pytest.mark.parametrize("body", [{}, {"name": "web"}, None])
+@pytest.mark.parametrize("body", [{}, {"name": "web"}, "5", None])
 def test_a_body_is_shown_as_it_was_sent_after_a_restart(body: object, tmp_path: Path) -> None:
     clock = Clock(manual=True, start=1_800_000_000.0)
     state_file, _ = open_state(tmp_path / "state", clock)

@@ -159,6 +159,16 @@ def test_a_long_request_is_written_in_pieces_and_the_clock_is_read_for_each(cloc
     assert b"".join(call[1] for call in inner.calls) == body
 
 
+def test_the_head_of_a_request_goes_with_its_body_or_before_the_answer_is_read(clock: Clock) -> None:
+    inner = Stream(clock)
+    stream, head = deadlines._Stream(inner), b"POST / HTTP/1.1\r\n\r\n"
+    stream.write(head, 5)
+    stream.write(b"{}", 4)
+    stream.write(head, 5)
+    stream.read(10, 3)
+    assert inner.calls == [("write", head + b"{}", 4), ("write", head, 3), ("read", 10, 3)]
+
+
 def test_the_rest_of_a_stream_is_that_of_the_connection(clock: Clock) -> None:
     inner = Stream(clock)
     stream = deadlines._Stream(inner)

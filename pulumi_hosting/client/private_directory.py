@@ -15,6 +15,7 @@ import os
 import stat
 import sys
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 from pulumi_hosting.client.call_errors import HostingError
@@ -39,7 +40,7 @@ def check_platform() -> None:
 def directory() -> Path:
     """The private directory, made if it is missing. Raises :class:`LocalFilesError`."""
     check_platform()
-    path = _location()
+    path = _location(os.environ.get("HOSTING_RUNTIME_DIR"), os.environ.get("XDG_RUNTIME_DIR"))
     try:
         try:
             found = path.lstat()
@@ -107,10 +108,11 @@ def process_runs(pid: int) -> bool:
     return True
 
 
-def _location() -> Path:
-    if chosen := os.environ.get("HOSTING_RUNTIME_DIR"):
+@lru_cache(maxsize=8)
+def _location(chosen: str | None, runtime: str | None) -> Path:
+    """Where these two variables put it: worked out once, since each request asks."""
+    if chosen:
         return Path(chosen).absolute()
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
     # sudo and su may leave another user's directory in the variable.
     is_usable = runtime and os.path.isabs(runtime) and os.path.isdir(runtime)
     if runtime and is_usable and os.stat(runtime).st_uid == os.geteuid():

@@ -36,7 +36,7 @@ def separate_machines(monkeypatch: pytest.MonkeyPatch, home: Path) -> Iterator[N
     """Each thread is a machine of its own: it sees no other thread's local files."""
     with monkeypatch.context() as patch:
         patch.setattr(
-            private_directory, "_location", lambda: home / f"machine-{threading.current_thread().name}"
+            private_directory, "_location", lambda *_: home / f"machine-{threading.current_thread().name}"
         )
         yield
 

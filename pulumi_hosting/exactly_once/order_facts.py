@@ -22,6 +22,7 @@ from pulumi_hosting.session.request import Request
 
 _PROCESS = uuid.uuid4().hex
 SNAPSHOT_AGE = 30.0  # seconds for which orders and servers, once listed, are believed by an order
+_ROUNDED = 2.0  # seconds by which a time of the service may differ from that of its lists
 
 
 class Wanted(Protocol):
@@ -60,23 +61,24 @@ def orders_and_servers(
 
 @contextmanager
 def turn_of_name(request: Request, name: str) -> Iterator[None]:
-    """The turn to order a server of this name. Processes that hold a snapshot from before another one's turn
-    read again; no snapshot outlasts the machine. Raises ``LocalFilesError``."""
+    """The turn to order a server of this name. Processes that hold a snapshot from before the end of another
+    one's turn read again; no snapshot outlasts the machine. Raises ``LocalFilesError``."""
     purpose = f"server name {name}"
     with turn(request, purpose, f"ordering a server named {name!r}"):
         scope = local_files.account_scope(request.client)
         last, own = local_files.read(scope, purpose, survives=False), f"{_PROCESS}-{scope.store.process}"
-        now = _time_of_all(request, scope.store)
-        is_recent = abs(now.timestamp() - float(last.get("at") or 0)) < 2 * SNAPSHOT_AGE
-        if last.get("process") != own and is_recent:
-            request.reads.forget(ORDERS_AND_SERVERS)
-        local_files.write(scope, purpose, {"process": own, "at": now.timestamp()}, survives=False)
+        now = _time_of_all(request, scope.store).timestamp()
+        since = abs(now - float(last.get("at") or 0))
+        if last.get("process") != own and since < 2 * SNAPSHOT_AGE:
+            # One that was killed in its turn may have sent an order since.
+            orders_and_servers(request, since - _ROUNDED if last.get("ended") else -1.0)
+        local_files.write(scope, purpose, {"process": own, "at": now}, survives=False)
         try:
             yield
         finally:
-            now = _time_of_all(request, scope.store)
+            note = {"process": own, "at": _time_of_all(request, scope.store).timestamp(), "ended": True}
             with suppress(local_files.LocalFilesError):  # an accepted order is returned
-                local_files.write(scope, purpose, {"process": own, "at": now.timestamp()}, survives=False)
+                local_files.write(scope, purpose, note, survives=False)
 
 
 def _time_of_all(request: Request, store: SharedStore) -> datetime:

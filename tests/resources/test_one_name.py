@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
@@ -123,6 +124,33 @@ def test_what_another_process_has_just_ordered_is_seen_in_spite_of_an_earlier_lo
     with pytest.raises(ResourceConflict):
         apply.create(late, SERVER, check(SERVER, GOOD).inputs)
     assert harness.charges == 1
+
+
+@pytest.mark.parametrize(("killed", "looks"), [(False, 0), (True, 1)])
+def test_a_look_since_the_end_of_another_process_s_turn_is_believed(
+    harness: ResourceHarness, monkeypatch: pytest.MonkeyPatch, killed: bool, looks: int
+) -> None:
+    """A stack that is made again within a minute looks once and not for each server. A turn without an end
+    may have sent an order since."""
+    now, write = datetime(2026, 1, 1, tzinfo=UTC), local_files.write
+    monkeypatch.setattr("pulumi_hosting.exactly_once.order_facts._time_of_all", lambda *_: now)
+
+    def write_until_killed(scope: Any, purpose: str, note: Any, **options: Any) -> None:
+        write(scope, purpose, {name: note[name] for name in note if name != "ended"}, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("pulumi_hosting.exactly_once.order_facts._PROCESS", "another")
+        if killed:
+            patched.setattr(local_files, "write", write_until_killed)
+        first = harness.order()
+        SERVER.delete(harness.context(owned=frozenset({first.id})), first)
+    now += timedelta(seconds=10)
+    again = harness.context()
+    SERVER.validate(again, GOOD, frozenset(GOOD))
+    before = len(harness.transports[-1].sent)
+    apply.create(again, SERVER, check(SERVER, GOOD).inputs)
+    assert harness.transports[-1].sent[before:].count("GET /v1/orders") == looks
+    assert (harness.charges, len(harness.living)) == (1, 1)  # the first was refunded
 
 
 @pytest.mark.parametrize("writes", [0, 1])

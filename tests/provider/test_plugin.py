@@ -40,8 +40,13 @@ def test_the_life_of_a_server(plugin: Asked, emulator: Any) -> None:
     assert seen["charged"] == "5.00"
     assert predicted.properties.fields["ip"].string_value == UNKNOWN
     assert plugin.control("GET", "/objects")["servers"] == []
+    (announced,) = plugin.engine.lines
+    assert announced.message.startswith("will charge 5.00 EUR")
 
-    made = plugin.create(SERVER, inputs)
+    with asked(emulator) as updating:
+        made = updating.create(SERVER, updating.inputs(SERVER, {**WEB, "notes": "one"}))
+        (told,) = updating.engine.lines  # one line for each order: it takes as long as a request
+    assert told.message.startswith("charged 5.00 EUR")
     assert made.id.isdigit()
     outputs = unmarshal(made.properties).values
     assert outputs["charged"] == "5.00"

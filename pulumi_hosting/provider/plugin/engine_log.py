@@ -71,13 +71,13 @@ class EngineConnection:
         self._log(engine_pb2.INFO, urn, line, ephemeral=repeated)
 
     def announce(self, urn: str, line: str) -> None:
-        """Information on what is about to be done: shown while the run goes on, and kept only if it turns out
-        to be a preview (:meth:`previewed`)."""
+        """Information on what is about to be charged: shown only if the run turns out to be a preview
+        (:meth:`previewed`). An update shows what was charged; a line more for each order takes as long as a
+        request."""
         self._announced.setdefault(urn, {})[line] = None
-        self._log(engine_pb2.INFO, urn, line, ephemeral=True)
 
     def previewed(self, urn: str) -> None:
-        """The run is a preview: what was announced for the resource is kept."""
+        """The run is a preview: what was announced for the resource is shown."""
         for line in self._announced.pop(urn, ()):
             self.info(urn, line)
 

@@ -26,7 +26,7 @@ from uuid import uuid4
 
 from pulumi_hosting.api import operations
 from pulumi_hosting.api.error_codes import KEY_REFUSED
-from pulumi_hosting.api.models import Me
+from pulumi_hosting.api.metadata import Meta
 from pulumi_hosting.api.models.body import RequestModel
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import Secret
@@ -48,7 +48,7 @@ from pulumi_hosting.client.service_base import Service
 from pulumi_hosting.client.services import Services
 from pulumi_hosting.client.settings import check_http_client, checked_headers, settings, with_limits
 from pulumi_hosting.client.shared_store import LeaseLost, SharedStore, time_to_write
-from pulumi_hosting.client.transport import HttpResponse, HttpTransport
+from pulumi_hosting.client.transport import HttpTransport
 from pulumi_hosting.client.words import PYTHON
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class Client(Services):
         if http_client is not None:
             check_http_client(http_client, alone=transport is None and ca_file is None)
         self._read_only, self._closed = read_only, Event()
-        self._is_view, self._headers = False, dict[str, str]()  # of with_options
+        self._headers = dict[str, str]()  # of with_options
         self.transport = HttpTransport(self._settings, clock, transport, http_client)
         """Sends each attempt. May be wrapped, to watch the requests of this client."""
         self.observer: Callable[[HttpRequest, object], None] | None = None
@@ -163,7 +163,8 @@ class Client(Services):
         self._latest_date: tuple[float, str] | None = None
         self.key_owner = KeyOwner(lambda: self.me())
         """Whose key it is. What shows that the API answers at the base URL, so that a 404 is believed."""
-        self._prepare = partial(prepare, base_url=self._settings.base_url, api_key=self._settings.api_key)
+        self._sender: dict[str, Any] = {"base_url": self.base_url, "api_key": self._settings.api_key}
+        self._prepare: Callable[..., HttpRequest] = partial(prepare, **self._sender)
         super().__init__(self)
 
     @property
@@ -207,30 +208,29 @@ class Client(Services):
         prepared: Callable[[str | None], HttpRequest] | None = None,
     ) -> Any:
         """Calls an operation, given as its row or its id: ``ids`` fill its path in order, ``query`` and
-        ``body`` hold its fields. A body may also be given as the operation's model.
-
-        A field that is ``UNSET`` is not sent. A list comes as one page, the one at ``cursor``. ``prepared``
-        makes the request for a key in another way (:meth:`request`). Raises
-        ``InvalidInput`` and ``WriteRefused`` before anything is sent, then the error of the response.
+        ``body`` (or its model) hold its fields; one that is ``UNSET`` is not sent. A list comes as one page,
+        the one at ``cursor``. ``prepared`` makes the request for a key in another way (:meth:`request`).
+        Raises ``InvalidInput`` and ``WriteRefused`` before anything is sent, then the error of the response.
         """
         row = row_of(operation)
         key = self._admitted(row, idempotency_key)
         request_of = prepared or partial(self._prepare, row, ids, query or {}, body or {}, cursor=cursor)
-        request = request_of(key)
-        if self._is_view:
-            request = self._optioned(request)
-        attempts = Attempts(row, key, began=self._clock())
+        request, attempts = request_of(key), Attempts(row, key, began=self._clock())
         place = self.rate_limiter.place(request.operation, request.query, self.words)
         failure: HostingError | None = None
         while True:
             place.wait(failure)
+            stop_at = self._attempted(attempts, place)
             try:
-                stop_at = self._attempted(attempts, place)
-                try:
-                    answer = self.transport.send(request, attempts.sent_id, stop_at)
-                    return self._answered(request, answer, place, attempts)
-                except HostingError as error:
-                    failure = error
+                answer = self.transport.send(request, attempts.sent_id, stop_at)
+                place.answered(answer.status, answer.headers)
+                meta = self._noted(request, answer.status, answer.headers, attempts)
+                found = responses.read(request, answer, meta, self._wall())
+                if observer := self._observer(request.operation):
+                    observer(request, found)
+                return found
+            except HostingError as error:
+                failure = error
             finally:
                 place.lost()
             failure, after = self._decided(place, attempts, self._judged(request, failure), request)
@@ -243,20 +243,18 @@ class Client(Services):
         return replace(request, headers={**self._headers, **request.headers}, timeout=self._settings.timeout)
 
     def _attempted(self, attempts: Attempts, place: "Place") -> float:
-        """One more attempt begins: when to give it up."""
+        """One more attempt begins: when to give it up. A write ends before a lease does under which it is
+        sent."""
         attempts.begin(self._new_id(), self._clock())
         stop_at = attempts.began + place.waited + self._settings.retry_policy.deadline
         if attempts.operation.is_write:
-            stop_at = min(stop_at, self._clock() + self._time_to_write(place))
+            try:
+                left = time_to_write(min(self._settings.timeout, _SHORTEST_WRITE))
+            except LeaseLost:
+                place.leave()
+                raise
+            stop_at = min(stop_at, self._clock() + left)
         return stop_at
-
-    def _time_to_write(self, place: "Place") -> float:
-        """Seconds for a write that is sent now: it ends before a lease under which it is sent does."""
-        try:
-            return time_to_write(min(self._settings.timeout, _SHORTEST_WRITE))
-        except LeaseLost:
-            place.leave()
-            raise
 
     def _admitted(self, row: Operation, idempotency_key: str | None) -> str | None:
         """The key with which the operation is sent. Raises if it must not be sent at all."""
@@ -268,22 +266,19 @@ class Client(Services):
             raise copy.copy(self.refusal)  # an error of its own for each caller: they are raised in threads
         return checked_key(row, idempotency_key, self._new_id)
 
-    def _answered(
-        self, request: HttpRequest, answer: HttpResponse, place: "Place", attempts: Attempts
-    ) -> object:
-        """The result of an answer. Raises the error that it is."""
-        place.answered(answer.status, answer.headers)
-        self._latest_date = (self._clock(), answer.headers.get("Date", ""))
-        meta = responses.metadata(request, answer.status, answer.headers, attempts)
-        self._log(request, str(answer.status), attempts, meta.request_id)
-        found = responses.read(request, answer, meta, self._wall())
-        if isinstance(found, Me):
-            self.key_owner.told(found)
-        if observer := self._observer(request.operation):
-            observer(request, found)
-        return found
+    def _noted(
+        self, request: HttpRequest, status: int, headers: Mapping[str, str], attempts: Attempts
+    ) -> Meta:
+        """What the headers of an answer say, for this call and for later ones."""
+        self._latest_date = (self._clock(), headers.get("Date", ""))
+        meta = responses.metadata(request, status, headers, attempts)
+        self._log(request, str(status), attempts, meta.request_id)
+        return meta
 
     def _observer(self, row: Operation) -> Callable[[HttpRequest, object], None] | None:
+        """Who is told what came of a request."""
+        if row.id == "get_me":
+            return self.key_owner.observe
         return self.observer if row.is_write or row.path.endswith("}") else None
 
     def _judged(self, request: HttpRequest, failure: HostingError) -> HostingError:
@@ -370,8 +365,8 @@ class Client(Services):
         from pulumi_hosting.client import raw_request  # most programs never need it
 
         row = raw_request.row(method, path, expensive=expensive, keyed=keyed)
-        return row, lambda key: raw_request.prepare(
-            row, query or {}, body, key=key, base_url=self.base_url, api_key=self._settings.api_key
+        return row, lambda key: self._optioned(
+            raw_request.prepare(row, query or {}, body, key=key, **self._sender)
         )
 
     def pages(
@@ -448,7 +443,9 @@ class Client(Services):
             {name: value for name, value in vars(self).items() if not isinstance(value, Service)}
         )
         view._settings = with_limits(self._settings, timeout, deadline)
-        view._is_view, view._headers = True, self._headers | checked_headers(headers or {})
+        view._headers = self._headers | checked_headers(headers or {})
+        made = partial(prepare, **self._sender)
+        view._prepare = lambda *fields, **more: view._optioned(made(*fields, **more))
         Services.__init__(view, view)
         return view
 

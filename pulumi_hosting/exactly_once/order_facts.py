@@ -22,7 +22,6 @@ from pulumi_hosting.session.request import Request
 
 _PROCESS = uuid.uuid4().hex
 SNAPSHOT_AGE = 30.0  # seconds for which orders and servers, once listed, are believed by an order
-_ROUNDED = 2.0  # seconds by which a time of the service may differ from that of its lists
 
 
 class Wanted(Protocol):
@@ -70,8 +69,8 @@ def turn_of_name(request: Request, name: str) -> Iterator[None]:
         now = _time_of_all(request, scope.store).timestamp()
         since = abs(now - float(last.get("at") or 0))
         if last.get("process") != own and since < 2 * SNAPSHOT_AGE:
-            # One that was killed in its turn may have sent an order since.
-            orders_and_servers(request, since - _ROUNDED if last.get("ended") else -1.0)
+            # Times of the service are rounded. One that was killed in its turn may have sent an order since.
+            orders_and_servers(request, since - 2.0 if last.get("ended") else -1.0)
         local_files.write(scope, purpose, {"process": own, "at": now}, survives=False)
         try:
             yield

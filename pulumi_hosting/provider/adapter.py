@@ -294,12 +294,7 @@ class Adapter:
         with refusals.advising(self.resource, olds, self.urn):
             state = apply.read(request, self.resource, last)
         if state is None:
-            refusals.must_be_its_account(self.session, self.resource, id, olds)
-            if names.MANAGED not in olds:  # an import or a lookup: "gone" would go unnoticed
-                raise errors.NoSuchObject(
-                    f"there is no {self.resource.title} with id {clean_text(id, 80)} on this account. "
-                    "Next: correct the id"
-                )
+            self._must_be_gone(id, olds)
             return None
         latest = conversion.from_pulumi(inputs or {})[0]
         recorded = [*olds.get(names.MANAGED, ())] or shown_inputs(self.resource, state)
@@ -412,6 +407,15 @@ class Adapter:
             raise refusals.advised(self.resource, ordered, olds, self.urn) from None
 
     # --- parts
+
+    def _must_be_gone(self, id: str, olds: PropertyValues) -> None:
+        """Raise if an object that is not there shows a mistake: the wrong account, or a wrong id."""
+        refusals.must_be_its_account(self.session, self.resource, id, olds)
+        if names.MANAGED not in olds:  # an import or a lookup: "gone" would go unnoticed
+            raise errors.NoSuchObject(
+                f"there is no {self.resource.title} with id {clean_text(id, 80)} on this account. Next: "
+                "correct the id"
+            )
 
     def _failure(
         self, state: State, outputs: PropertyValues, error: Exception, inputs: PropertyValues | None = None

@@ -7,7 +7,7 @@ import inspect
 import json
 import random
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator
-from typing import Any, cast
+from typing import Any
 
 import httpx
 import pytest
@@ -142,7 +142,7 @@ def scripted(
     client: Client = made(key, transport=httpx.MockTransport(script), **given)
     client.rate_limiter.store = WindowsInMemory()  # clients of one test are not about one another
     if knows_owner:
-        client.key_owner.told(cast(m.Me, object()))
+        client.key_owner.observe(None, object.__new__(m.Me))
     return client, script
 
 

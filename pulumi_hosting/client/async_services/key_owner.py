@@ -30,6 +30,7 @@ class AsyncKeyOwner:
                 self._me = await (ask or self.ask)()
             return self._me
 
-    def told(self, me: Me) -> None:
-        """``GET /me`` was answered."""
-        self._me = me
+    def observe(self, request: object, outcome: object) -> None:
+        """A request was answered: by ``GET /me``, perhaps."""
+        if isinstance(outcome, Me):
+            self._me = outcome

@@ -8,6 +8,7 @@ Beside the standard parts each operation carries ``x-scopes``, ``x-idempotent``,
 import re
 from collections.abc import Iterator
 from copy import deepcopy
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -48,7 +49,7 @@ def document() -> dict[str, Any]:
         "paths": paths,
         "webhooks": {event: {"post": _delivery(event, meaning)} for event, meaning in EVENTS.items()},
         "components": {
-            "schemas": _schemas(),
+            "schemas": deepcopy(_schemas()),
             "headers": deepcopy(_HEADERS),
             "parameters": deepcopy(_PARAMETERS),
             "securitySchemes": {
@@ -268,6 +269,7 @@ class _Printer(GenerateJsonSchema):
         return self.generate_inner(schema["schema"]) if is_null else super().default_schema(schema)
 
 
+@cache
 def _schemas() -> dict[str, object]:
     models: dict[type[BaseModel], JsonSchemaMode] = {}
     for operation in OPERATIONS:

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 _SECRETS = re.compile(r"password|secret|auth_code|authorization|^key$", re.IGNORECASE)
@@ -11,7 +12,7 @@ _TOKENS = re.compile(r"\b(vk_(?:live|test)_|whsec_)[\w-]+")
 SHOWN = 1500
 
 
-@dataclass(slots=True)
+@dataclass
 class HttpAnswer:
     """``status`` 0: there was none, because the connection failed. ``sent``: the request for people."""
 
@@ -24,7 +25,7 @@ class HttpAnswer:
     lacks: str = ""
     """What the key or the account of the run lacks for what was asked."""
 
-    @property
+    @cached_property
     def data(self) -> Any:
         """The JSON, or ``None``."""
         try:
@@ -73,7 +74,7 @@ class HttpAnswer:
         """Status and code."""
         return f"{self.status} {self.code or ''}".strip() if self.status else "no answer"
 
-    @property
+    @cached_property
     def shown(self) -> str:
         """With its X-Request-ID, by which the deployment's log has the request."""
         begin = f"{self.short} (request {self.headers.get('x-request-id', 'without id')})"

@@ -18,6 +18,7 @@ from pulumi_hosting.emulator import Running
 from pulumi_hosting.offline.storage.passphrase import WEAK_SECRETS
 from pulumi_hosting.rehearsal import engines
 from pulumi_hosting.rehearsal.warm_python import WarmPython
+from pulumi_hosting.session.clock import RunClock
 from tests.support import browser
 from tests.support.account import Account
 from tests.support.emulators import EmulatorPool
@@ -107,6 +108,19 @@ def _own_local_files(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyte
     next.
     """
     monkeypatch.setenv("HOSTING_RUNTIME_DIR", str(tmp_path_factory.getbasetemp() / f"run-{next(_NUMBERS)}"))
+
+
+@pytest.fixture
+def waits_take_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run in this process does not wait: the seconds of a wait are over at once."""
+    passed = [0.0]
+
+    def sleep(_: RunClock, seconds: float) -> None:
+        passed[0] += max(seconds, 0.1)
+
+    monkeypatch.setattr(RunClock, "monotonic", lambda _: passed[0])
+    monkeypatch.setattr(RunClock, "sleep", sleep)
+    monkeypatch.setattr("pulumi_hosting.provider.provider_session.InterruptibleClock.sleep", sleep)
 
 
 @pytest.fixture(scope="session")

@@ -181,7 +181,7 @@ def index(tmp_path: Path) -> Iterator[tuple[str, str, list[str]]]:
             """Nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Index)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     yield (
         f"http://127.0.0.1:{server.server_port}/simple",
         f"lonely==1 \\\n    --hash=sha256:{digest}\n",

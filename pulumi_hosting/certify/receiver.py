@@ -31,7 +31,7 @@ class HttpReceiver:
 
         self._server = ThreadingHTTPServer((host, port), Handler)
         self.port: int = self._server.server_port
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
 
     def __enter__(self) -> "HttpReceiver":
         self._thread.start()

@@ -73,7 +73,7 @@ class PaidDays:
 
     def __enter__(self) -> "PaidDays":
         self.inbox = _Inbox()
-        threading.Thread(target=self.inbox.serve_forever, daemon=True).start()
+        threading.Thread(target=self.inbox.serve_forever, args=(0.05,), daemon=True).start()
         self.control("PUT", "/webhook-routes", {_ORIGIN: f"http://127.0.0.1:{self.inbox.server_port}"})
         body = {"url": f"{_ORIGIN}/", "events": EVENTS}
         made = self._api("POST", "/webhooks", body, Authorization=f"Bearer {self._key}")

@@ -12,23 +12,14 @@ import pytest
 
 from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import RunMemory
 from ansible_collections.hosting.cloud.plugins.plugin_utils.run_files import RunFiles
-from pulumi_hosting.session.clock import RunClock
 from tests.ansible.in_process import Play, account_problems, ahead, charged
 from tests.ansible.test_playbooks import KEY_LINE
 from tests.support.account import Account
 
+pytestmark = pytest.mark.usefixtures("waits_take_no_time")
 SERVER: dict[str, Any] = {"name": "one", "tariff_id": 1, "os": "debian-12", "months": 1, "auto_renew": False}
 FIVE = {"amount": "5.00", "currency": "EUR"}
 AGAIN = "Next: run the playbook again, which sets the rest"
-
-
-@pytest.fixture(autouse=True)
-def waits_take_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    passed = [0.0]
-    monkeypatch.setattr(RunClock, "monotonic", lambda clock: passed[0])
-    monkeypatch.setattr(
-        RunClock, "sleep", lambda clock, seconds: passed.__setitem__(0, passed[0] + max(seconds, 0.1))
-    )
 
 
 def reported(*plays: Play) -> Decimal:

@@ -15,6 +15,7 @@ from tests.ansible.test_money import CONNECTIONS
 from tests.ansible.test_playbooks import refused, server
 from tests.support.account import Account
 
+pytestmark = pytest.mark.usefixtures("waits_take_no_time")
 ORDER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
 WEB = {"name": "web", **ORDER}
 TAG, OLD_TAG = ownership_tag("ansible:/server/web"), ownership_tag("ansible:/server/web-old")

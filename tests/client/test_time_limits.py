@@ -90,7 +90,7 @@ PEERS = {
 
 @pytest.mark.parametrize("name", PEERS)
 def test_an_attempt_ends_with_its_timeout(name: str) -> None:
-    with peer(PEERS[name]) as url, Client(KEY, url, timeout=0.4, deadline=60) as client:
+    with peer(PEERS[name]) as url, Client(KEY, url, timeout=0.2, deadline=60) as client:
         began = time.monotonic()
         with pytest.raises(TimedOut, match="may have been processed") as caught:
             client.servers.power(1, action="stop")
@@ -100,16 +100,16 @@ def test_an_attempt_ends_with_its_timeout(name: str) -> None:
 
 @pytest.mark.parametrize("name", PEERS)
 def test_a_call_ends_with_its_deadline(name: str) -> None:
-    with peer(PEERS[name]) as url, Client(KEY, url, timeout=0.4, deadline=1.2) as client:
+    with peer(PEERS[name]) as url, Client(KEY, url, timeout=0.2, deadline=0.6) as client:
         began = time.monotonic()
         with pytest.raises(TimedOut) as caught:
             client.me()
-        assert caught.value.attempts <= 3  # of 0.4 seconds each
+        assert caught.value.attempts <= 3  # of 0.2 seconds each
         assert time.monotonic() - began < SOON
 
 
 def test_a_large_request_to_a_peer_that_does_not_read_ends_too() -> None:
-    with peer(never_read) as url, Client(KEY, url, timeout=0.4, deadline=1) as client:
+    with peer(never_read) as url, Client(KEY, url, timeout=0.2, deadline=0.5) as client:
         began = time.monotonic()
         with pytest.raises(TimedOut):
             client.servers.update(1, notes="x" * 60_000)
@@ -120,7 +120,7 @@ def test_a_handshake_that_does_not_end_is_ended(certificate: tuple[Path, Path]) 
     with (
         peer(drip(b"", b"\x16\x03\x03")) as url,
         Client(
-            KEY, url.replace("http:", "https:"), timeout=0.4, deadline=1, ca_file=certificate[0]
+            KEY, url.replace("http:", "https:"), timeout=0.2, deadline=0.5, ca_file=certificate[0]
         ) as client,
     ):
         began = time.monotonic()

@@ -337,6 +337,7 @@ def test_what_is_declared_after_an_import_and_never_shown_is_compared_from_then_
 # --- what stands where an object would be created
 
 
+@pytest.mark.usefixtures("waits_take_no_time")
 @pytest.mark.parametrize("name", ["web", "Web Server"])
 def test_a_server_of_the_name_is_a_warning_in_the_preview_and_stops_the_creation(
     plugin: Asked, name: str

@@ -33,7 +33,7 @@ def charged(program: Program, times: int) -> Callable[[], bool]:
 # Everything that costs money, each with what makes its answer late: a server that comes at once (201) and one
 # that is still an order
 # (202), a domain registered and one transferred, an address of a server that was there before.
-LATE = {"delay": 20}
+LATE = {"delay": 10}
 FAULTS: list[dict[str, Any]] = [
     {"method": "POST", "path": "^/servers$", "action": LATE},
     {"method": "POST", "path": "^/servers$", "after": 1, "action": {"panel_timeout": "active"}},

@@ -141,7 +141,8 @@ def test_another_version_of_the_api_is_named(emulator: Running, command: Command
     assert found["service"].startswith("problem ")
 
 
-def test_without_a_network(command: Command) -> None:
+def test_without_a_network(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "SECONDS", 0.2)
     shown = command("doctor", HOSTING_BASE_URL="http://127.0.0.1:9/v1")
     assert shown.exit_code == 1
     found = lines(shown.output)

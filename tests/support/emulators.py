@@ -1,7 +1,9 @@
 """Emulators for tests: one process per set of options and session, with a fresh account for each test."""
 
 import json
-from contextlib import ExitStack
+import os
+import signal
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -29,7 +31,7 @@ class EmulatorPool:
     def __init__(self, python: WarmPython) -> None:
         self._python = python
         self._started: dict[str, _Started] = {}
-        self._processes = ExitStack()
+        self._processes, self._pids = ExitStack(), list[int]()
 
     def start(self, **options: Any) -> Running:
         """An emulator that no other test gets; it ends with the pool. For tests that leave requests under
@@ -37,7 +39,9 @@ class EmulatorPool:
         """
         with self._python.substituted(), pytest.MonkeyPatch.context() as environ:
             environ.delenv("COVERAGE_PROCESS_CONFIG", raising=False)  # the tests in process cover it
-            return self._processes.enter_context(running(**options))
+            emulator = self._processes.enter_context(running(**options))
+        self._pids.append(emulator.pid)
+        return emulator
 
     def get(self, **options: Any) -> Running:
         """An emulator with a fresh account, its clock where it was when the emulator started."""
@@ -49,6 +53,10 @@ class EmulatorPool:
         return known.emulator
 
     def close(self) -> None:
+        """End all at once: each waits for its connections."""
+        for pid in self._pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
         self._processes.close()
 
     @staticmethod

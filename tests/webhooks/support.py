@@ -196,7 +196,7 @@ class Downstream:
         self.url = f"http://127.0.0.1:{self.server.server_port}/"
 
     def __enter__(self) -> Self:
-        self._thread = Thread(target=self.server.serve_forever)
+        self._thread = Thread(target=self.server.serve_forever, args=(0.01,))
         self._thread.start()
         return self
 

@@ -120,6 +120,7 @@ def test_the_files_that_a_page_names_install_everything(built: Path, tmp_path: P
     assert str(tmp_path / ".ansible") in "".join(collections)
 
 
+@pytest.mark.slow
 def test_a_release_is_a_wheel_an_sdist_a_tarball_a_list_of_parts_and_their_checksums(built: Path) -> None:
     rows = [line.split("  ") for line in (built / "SHA256SUMS").read_text().splitlines()]
     sums = {name: digest for digest, name in rows}
@@ -137,6 +138,7 @@ def test_a_release_that_is_built_again_has_the_same_bytes(built: Path, tmp_path:
     assert (tmp_path / "SHA256SUMS").read_text() == (built / "SHA256SUMS").read_text()
 
 
+@pytest.mark.slow
 def test_the_tarball_of_the_collection_holds_what_ansible_galaxy_lists(built: Path) -> None:
     with tarfile.open(built / f"hosting-cloud-{VERSION}.tar.gz") as archive:
         members = archive.getmembers()
@@ -151,6 +153,7 @@ def test_the_tarball_of_the_collection_holds_what_ansible_galaxy_lists(built: Pa
     assert {(member.mtime, member.uid, member.uname) for member in members} == {(315532800, 0, "")}
 
 
+@pytest.mark.slow
 def test_the_list_of_parts_names_every_dependency_once_and_the_files(built: Path) -> None:
     found = json.loads((built / f"pulumi_hosting-{VERSION}.cdx.json").read_text())
     assert (found["bomFormat"], found["specVersion"], found["version"]) == ("CycloneDX", "1.6", 1)
@@ -190,6 +193,7 @@ def test_a_tag_that_is_not_the_version_is_refused(tmp_path: Path) -> None:
     assert f"v9.9.9 is not v{VERSION}. Next:" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_links_of_the_package_page_are_absolute(built: Path) -> None:
     with zipfile.ZipFile(built / f"pulumi_hosting-{VERSION}-py3-none-any.whl") as wheel:
         metadata = Parser().parsestr(wheel.read(f"pulumi_hosting-{VERSION}.dist-info/METADATA").decode())

@@ -197,7 +197,9 @@ def test_nothing_is_bought_that_costs_more_than_allowed() -> None:
     assert not core.store.movements
 
 
-@pytest.mark.parametrize("requests", [120, 300, 420, 470])
+@pytest.mark.parametrize(
+    "requests", [120, *(pytest.param(most, marks=pytest.mark.slow) for most in (300, 420)), 470]
+)
 def test_a_run_that_is_out_of_requests_cleans_up(requests: int) -> None:
     core = emulator()
     report = certified(core, max_requests=requests)
@@ -241,7 +243,7 @@ def killed_and_resumed(core: Core, at: int, state: Path) -> Conformance | None:
     return None
 
 
-@pytest.mark.parametrize("at", [15, 26, pytest.param(range(1, 60), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("at", [26, pytest.param(range(1, 60), marks=pytest.mark.slow)])
 def test_a_killed_run_continues_and_buys_nothing_twice(at: int | range, tmp_path: Path) -> None:
     kills = 0
     for number in at if isinstance(at, range) else [at]:

@@ -7,15 +7,16 @@ from tests.contract.harness import ApiHarness
 from tests.contract.schema_cases import LABELS, REFUSED, REVOKE, create_objects, new_key, run
 
 
-# `make test` sends a few random requests to every operation. `make test-all` adds examples and boundary
-# values of every field in both dialects, and a sample of `make prove`, which runs every phase.
+# A few random requests to every operation, examples and boundary values of every field in both dialects, and
+# a sample of `make prove`, which runs every phase.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dialect", "mode", "phases", "examples"),
     [
         ("spec", "live", ("fuzzing",), 2),
-        pytest.param("spec", "live", ("examples", "coverage"), 1, marks=pytest.mark.slow),
-        pytest.param("live", "live", ("examples", "coverage"), 1, marks=pytest.mark.slow),
-        pytest.param("live", "test", ("fuzzing", "stateful"), 4, marks=pytest.mark.slow),
+        ("spec", "live", ("examples", "coverage"), 1),
+        ("live", "live", ("examples", "coverage"), 1),
+        ("live", "test", ("fuzzing", "stateful"), 4),
     ],
     indirect=["dialect"],
 )

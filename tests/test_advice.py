@@ -1,7 +1,6 @@
 """Advice is in the words of the frontend: nothing below the frontends names a command of one, and what a user
 of Pulumi or of Ansible reads names no command of the other, and no argument of the Python client."""
 
-import ast
 import copy
 import re
 from collections.abc import Iterator
@@ -25,6 +24,7 @@ from tests.emulator.support import PUBLIC_KEY
 from tests.provider.processes import WEB, provider_process
 from tests.support.account import Account
 from tests.support.advice import missing, problems
+from tests.support.texts import texts
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "pulumi_hosting"
@@ -32,16 +32,6 @@ CORE = ("api", "client", "session", "exactly_once", "resources", "planning", "ac
 OF_PULUMI = r"\bpulumi [a-z]"
 OF_ANSIBLE = r"hosting\.cloud|ansible-"
 OF_PYTHON = r"idempotency_key="
-
-
-def texts(folder: Path) -> Iterator[tuple[str, str]]:
-    """Place and text of every text of the code that is no docstring."""
-    for path in sorted(folder.rglob("*.py")):
-        tree = ast.parse(path.read_text())
-        statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in statements:
-                yield f"{path.relative_to(ROOT)}:{node.lineno}", node.value
 
 
 def naming(pattern: str, *folders: Path) -> list[str]:
@@ -87,6 +77,9 @@ def test_an_error_keeps_its_words() -> None:
 
 # --- what users read of each error code
 
+SOON = 20.0
+"""Seconds that a call may wait for the rate limit."""
+
 
 @contextmanager
 def written_down(lines: list[str]) -> Iterator[None]:
@@ -110,25 +103,26 @@ def connected(account: Account, **options: Any) -> Client:
         transport=account.transport(),
         clock=account.clock.now,
         sleep=account.advance,
-        **options,
+        **{"rate_limit_timeout": SOON} | options,
     )
 
 
 def by_pulumi(account: Account, *, write: bool) -> list[str]:
     lines: list[str] = []
     with written_down(lines), as_user_error():
-        provider_process(account).create("server", "new", {**WEB, "name": "new"})
+        provider_process(account, rateLimitTimeout=SOON).create("server", "new", {**WEB, "name": "new"})
     return lines
 
 
 def by_ansible(account: Account, *, write: bool) -> list[str]:
-    result = Play(account)("server", **SERVER)
+    result = Play(account, rate_limit_timeout=SOON)("server", **SERVER)
     return [result["msg"]] if "failure" in result else []
 
 
 def by_command(account: Account, *, write: bool) -> list[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(connection, "Client", partial(connected, account))
+        patch.setenv(connection.TIMEOUT_VARIABLE, str(SOON))
         typed = ["action", "server-renew", "--id", "20001", "--until", "2029-06-10", "--max-charge", "5.00"]
         shown = CliRunner().invoke(main, [*typed, "--yes" if write else "--preview-only"])
     return re.findall("^error: (.*)", shown.stderr, re.MULTILINE)

@@ -1,6 +1,5 @@
 """Help texts, typing errors and shell completion of every command."""
 
-import ast
 import os
 import re
 import shlex
@@ -15,6 +14,7 @@ from click.testing import CliRunner
 
 from pulumi_hosting.cli import main
 from pulumi_hosting.cli.lazy import LazyGroup
+from tests.support.texts import texts
 
 NAME = "pulumi-hosting"
 EXECUTABLE = Path(sys.executable).with_name(NAME)
@@ -75,20 +75,9 @@ def test_an_example_runs_its_command_with_options_that_there_are(path: str) -> N
 ROOT = Path(__file__).parent.parent
 
 
-def texts() -> Iterator[tuple[str, str]]:
-    """Place and text of every text of the package that is no docstring, and of every page. A value in a text
-    is ``X``."""
-    for path in sorted((ROOT / "pulumi_hosting").rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.JoinedStr):
-                parts = [str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values]
-                yield f"{path.relative_to(ROOT)}:{node.lineno}", "".join(parts)
-            elif (
-                isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in statements
-            ):
-                yield f"{path.relative_to(ROOT)}:{node.lineno}", node.value
+def all_texts() -> Iterator[tuple[str, str]]:
+    """Place and text of every text of the package, and of every page."""
+    yield from texts(ROOT / "pulumi_hosting")
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         yield str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
 
@@ -96,7 +85,7 @@ def texts() -> Iterator[tuple[str, str]]:
 def test_every_command_that_is_named_is_there() -> None:
     """With its options: advice that names no command leads nowhere."""
     wrong, found = [], 0
-    for place, text in texts():
+    for place, text in all_texts():
         filled = text.replace("{kind}", "server")
         for called in re.findall(
             r"(?:\A|Next: |^    |`)pulumi-hosting ([a-z][^`;|&\n]*)", filled, re.MULTILINE

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import pulumi_hosting
+from tests.support.texts import texts
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -111,16 +112,6 @@ VARYING = re.compile(r"…|\bN\b|[();:,]| and |'[^']*'")
 """Between the parts of a message that are the same each time."""
 
 
-def messages() -> set[str]:
-    """Every text of the package's code; what is filled in at run time ends a text."""
-    return {
-        node.value
-        for path in (ROOT / "pulumi_hosting").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
-
-
 def test_messages_that_a_page_quotes_exist() -> None:
     quoted = {
         part.strip()
@@ -132,5 +123,5 @@ def test_messages_that_a_page_quotes_exist() -> None:
         if " " in part.strip()
     }
     assert len(quoted) > 15
-    known = "\n".join([*messages(), os.strerror(errno.EROFS)])
+    known = "\n".join([*(text for _, text in texts(ROOT / "pulumi_hosting")), os.strerror(errno.EROFS)])
     assert sorted(part for part in quoted if part not in known) == []

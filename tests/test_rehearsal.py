@@ -153,6 +153,7 @@ class NoEngine(Engine):
         )
 
 
+@pytest.mark.usefixtures("warm")
 def test_a_profile_is_how_the_emulator_behaves(tmp_path: Path) -> None:
     profile = tmp_path / "profile.json"
     profile.write_text('{"dialect": "live", "readings": {"sandbox_echo": "server"}}')

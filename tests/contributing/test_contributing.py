@@ -133,6 +133,6 @@ def test_no_part_of_a_field_can_be_forgotten(missing: str, tmp_path: Path) -> No
     """
     applied(parts()[missing], tmp_path)
     generated = run(tmp_path, "generate")
-    ran = run(tmp_path, "pytest", "-q", "-p", "no:cacheprovider", EVERY_INPUT)
+    ran = run(tmp_path, "pytest", "-qx", "-p", "no:cacheprovider", EVERY_INPUT)
     assert ran.returncode != 0, missing
     assert "description" in generated.stderr + ran.stdout

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import FrameType
 
@@ -40,6 +41,7 @@ class Site:
     words: re.Pattern[str] | None = field(default=None, compare=False)
 
 
+@cache
 def sites() -> list[Site]:
     """Every place of the folders that makes an error of ours, or a reason why a field is refused."""
     found = list[Site]()

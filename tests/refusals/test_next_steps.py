@@ -15,7 +15,8 @@ from pulumi_hosting.client import words
 from tests.ansible.in_process import Play
 from tests.refusals.worlds import CommandLine
 from tests.support.account import Account
-from tests.test_advice import PACKAGE, texts
+from tests.support.texts import texts
+from tests.test_advice import PACKAGE
 
 STEPS = ("renew server", "renew domain", "top_up", "pay", "reset")
 

@@ -15,7 +15,6 @@ from tests.support.advice import problems
 from tests.support.named_tests import is_there
 
 PLAYS = (scenarios, of_purchases, of_actions)  # each registers its scenarios
-SITES = sites()
 TITLES = r"server|domain|SSH key|webhook subscription|PTR record|invoice|API key|address|order|delivery"
 ACTIONS = r"(?:restart|renewal|reinstallation|top-up|redelivery|revocation|payment|reset|test) of "
 SUBJECT = re.compile(
@@ -31,7 +30,7 @@ def played(
 ) -> tuple[str, list[str], Provoked]:
     """A frontend, the lines of all its scenarios, and what was provoked."""
     frontend, lines = request.param, list[str]()
-    with noticed(SITES) as provoked:
+    with noticed(sites()) as provoked:
         for play in (play for name, play in scenarios.SCENARIOS if name == frontend):
             folder = tmp_path_factory.mktemp(play.__name__)
             with pytest.MonkeyPatch.context() as patch:
@@ -61,7 +60,7 @@ def _attach(world: World, patch: pytest.MonkeyPatch) -> None:
 def test_every_refusal_is_provoked(played: tuple[str, list[str], Provoked]) -> None:
     frontend, _, provoked = played
     excused = {*NOWHERE, *ELSEWHERE[frontend]}
-    missing = {site.name for site in SITES} - provoked.names
+    missing = {site.name for site in sites()} - provoked.names
     assert sorted(name for name in missing if not any(_is_of(name, one) for one in excused)) == []
     # an excuse that no site needs
     assert sorted(one for one in excused if not any(_is_of(name, one) for name in missing)) == []

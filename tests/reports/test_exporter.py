@@ -16,7 +16,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
@@ -53,11 +53,10 @@ Scraped = dict[str, dict[tuple[str, ...], float]]
 """Name → values of the labels → value."""
 
 
-def scraped(url: str) -> Scraped:
-    answer = httpx.get(url, timeout=60)
-    assert answer.status_code == 200
+def scraped(exporter: CollectorRegistry | str) -> Scraped:
+    """What it says in this process, or at its URL."""
     found: Scraped = {}
-    for family in text_string_to_metric_families(answer.text):
+    for family in text_string_to_metric_families(text_of(exporter)):
         assert family.documentation.endswith("."), family.name
         for sample in family.samples:
             assert sample.labels.keys() == LABELS[sample.name], sample.name
@@ -68,18 +67,18 @@ def scraped(url: str) -> Scraped:
     return found
 
 
-@contextmanager
-def served(collector: Collector) -> Iterator[str]:
-    """The address of the metrics."""
+def text_of(exporter: CollectorRegistry | str) -> str:
+    if isinstance(exporter, CollectorRegistry):
+        return generate_latest(exporter).decode()
+    answer = httpx.get(exporter, timeout=60)
+    assert answer.status_code == 200
+    return answer.text
+
+
+def registered(collector: Collector) -> CollectorRegistry:
     registry = CollectorRegistry()
     registry.register(collector)
-    server, thread = start_http_server(0, "127.0.0.1", registry)
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/metrics"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    return registry
 
 
 class Exporter:
@@ -130,97 +129,97 @@ def balance_of(owner: Owner) -> float:
 def test_a_scrape_shows_what_the_account_holds(owner: Owner, exporter: Exporter) -> None:
     web, old = filled(owner)
     owner.client.domains.register(name="shop.com", privacy=True)
-    with served(exporter.collector) as url:
-        found = scraped(url)
-        assert found["hosting_last_read_failed"] == {(): 0}
-        assert found["hosting_last_good_read_age_seconds"] == {(): 0}
-        assert "hosting_runway_seconds" not in found
-        assert "hosting_ended" not in found
-        (domain,) = (key for key in found["hosting_auto_renew"] if key[0] == "domain")
-        first, second = ("server", web, "web"), ("server", old, "old")
-        assert found["hosting_auto_renew"] == {first: 1, second: 0, domain: 0}
-        assert found["hosting_covered"] == {first: 1, second: 0, domain: 0}
-        assert found["hosting_paid_until_timestamp_seconds"] == due_on_the_account(owner)
-        assert found["hosting_balance"] == {("EUR",): balance_of(owner)}
+    shown = registered(exporter.collector)
+    found = scraped(shown)
+    assert found["hosting_last_read_failed"] == {(): 0}
+    assert found["hosting_last_good_read_age_seconds"] == {(): 0}
+    assert "hosting_runway_seconds" not in found
+    assert "hosting_ended" not in found
+    (domain,) = (key for key in found["hosting_auto_renew"] if key[0] == "domain")
+    first, second = ("server", web, "web"), ("server", old, "old")
+    assert found["hosting_auto_renew"] == {first: 1, second: 0, domain: 0}
+    assert found["hosting_covered"] == {first: 1, second: 0, domain: 0}
+    assert found["hosting_paid_until_timestamp_seconds"] == due_on_the_account(owner)
+    assert found["hosting_balance"] == {("EUR",): balance_of(owner)}
 
-        owner.control("PATCH", "/account", {"balance": "1.00"})
-        exporter.pass_(INTERVAL)
-        found = scraped(url)
-        due = due_on_the_account(owner)[first]
-        now = _seconds(owner.control("POST", "/clock", {"advance": 0})["now"])
-        assert found["hosting_runway_seconds"][()] == pytest.approx(due - now, abs=2)
-        assert found["hosting_covered"][first] == 0
+    owner.control("PATCH", "/account", {"balance": "1.00"})
+    exporter.pass_(INTERVAL)
+    found = scraped(shown)
+    due = due_on_the_account(owner)[first]
+    now = _seconds(owner.control("POST", "/clock", {"advance": 0})["now"])
+    assert found["hosting_runway_seconds"][()] == pytest.approx(due - now, abs=2)
+    assert found["hosting_covered"][first] == 0
 
-        exporter.pass_(35 * DAY)
-        found = scraped(url)
-        status = {str(one["id"]): one["status"] for one in owner.living}
-        assert found["hosting_ended"] == {(*key, status[key[1]]): 1 for key in (first, second)}
-        assert {*status.values()} == {"suspended"}
-        assert found["hosting_covered"].keys() & {first, second} == set()
+    exporter.pass_(35 * DAY)
+    found = scraped(shown)
+    status = {str(one["id"]): one["status"] for one in owner.living}
+    assert found["hosting_ended"] == {(*key, status[key[1]]): 1 for key in (first, second)}
+    assert {*status.values()} == {"suspended"}
+    assert found["hosting_covered"].keys() & {first, second} == set()
 
-        exporter.pass_(365 * DAY)
-        found = scraped(url)
-        (site,) = owner.objects("domains")
-        assert found["hosting_ended"] == {(*domain, site["status"]): 1}
-        assert (site["status"], owner.living) == ("expired", [])
+    exporter.pass_(365 * DAY)
+    found = scraped(shown)
+    (site,) = owner.objects("domains")
+    assert found["hosting_ended"] == {(*domain, site["status"]): 1}
+    assert (site["status"], owner.living) == ("expired", [])
     assert exporter.said == []
 
 
 def test_the_account_is_read_once_in_an_interval_whoever_asks(owner: Owner, exporter: Exporter) -> None:
     filled(owner)
     before = len(owner.requested("GET"))
-    with served(exporter.collector) as url:
-        for _ in range(3):
-            scraped(url)
-            exporter.pass_(INTERVAL / 3 - 1)
-        read = owner.requested("GET")[before:]
-        assert read == ["/servers", "/domains", "/invoices", "/balance"]
-        assert scraped(url)["hosting_last_good_read_age_seconds"] == {(): INTERVAL - 3}
-        exporter.pass_(3)
-        assert scraped(url)["hosting_last_good_read_age_seconds"] == {(): 0}
-        assert owner.requested("GET")[before:] == 2 * read
+    shown = registered(exporter.collector)
+    for _ in range(3):
+        scraped(shown)
+        exporter.pass_(INTERVAL / 3 - 1)
+    read = owner.requested("GET")[before:]
+    assert read == ["/servers", "/domains", "/invoices", "/balance"]
+    assert scraped(shown)["hosting_last_good_read_age_seconds"] == {(): INTERVAL - 3}
+    exporter.pass_(3)
+    assert scraped(shown)["hosting_last_good_read_age_seconds"] == {(): 0}
+    assert owner.requested("GET")[before:] == 2 * read
 
 
 def test_an_account_that_cannot_be_read_keeps_its_last_values(owner: Owner, exporter: Exporter) -> None:
     web, _ = filled(owner)
     owner.control("PATCH", "/account", {"balance": "1.00"})
-    with served(exporter.collector) as url:
-        good = scraped(url)
-        for path, problem in (("/servers", {"status": 500}), (".*", {"drop": "before"})):
-            owner.control("POST", "/faults", {"path": path, "times": 1000, "action": problem})
-            owner.control("PATCH", "/account", {"balance": "990.00"})
-            exporter.pass_(INTERVAL)
-            found = scraped(url)
-            assert found.pop("hosting_last_read_failed") == {(): 1}
-            age = found.pop("hosting_last_good_read_age_seconds")[()]
-            runway = good["hosting_runway_seconds"][()]
-            assert found.pop("hosting_runway_seconds")[()] == runway - age
-            assert found == {name: values for name, values in good.items() if name in found}
-            assert found["hosting_balance"] == {("EUR",): 1.0}
-        assert age == 2 * INTERVAL
-        owner.control("DELETE", "/faults")
-        assert scraped(url)["hosting_last_read_failed"] == {(): 1}, "it is not read again in the interval"
+    shown = registered(exporter.collector)
+    good = scraped(shown)
+    for path, problem in (("/servers", {"status": 500}), (".*", {"drop": "before"})):
+        owner.control("POST", "/faults", {"path": path, "times": 1000, "action": problem})
+        owner.control("PATCH", "/account", {"balance": "990.00"})
         exporter.pass_(INTERVAL)
-        found = scraped(url)
-        assert found["hosting_last_read_failed"] == {(): 0}
-        assert found["hosting_balance"] == {("EUR",): balance_of(owner)} == {("EUR",): 990.0}
-        assert found["hosting_covered"]["server", web, "web"] == 1
+        found = scraped(shown)
+        assert found.pop("hosting_last_read_failed") == {(): 1}
+        age = found.pop("hosting_last_good_read_age_seconds")[()]
+        runway = good["hosting_runway_seconds"][()]
+        assert found.pop("hosting_runway_seconds")[()] == runway - age
+        assert found == {name: values for name, values in good.items() if name in found}
+        assert found["hosting_balance"] == {("EUR",): 1.0}
+    assert age == 2 * INTERVAL
+    owner.control("DELETE", "/faults")
+    assert scraped(shown)["hosting_last_read_failed"] == {(): 1}, "it is not read again in the interval"
+    exporter.pass_(INTERVAL)
+    found = scraped(shown)
+    assert found["hosting_last_read_failed"] == {(): 0}
+    assert found["hosting_balance"] == {("EUR",): balance_of(owner)} == {("EUR",): 990.0}
+    assert found["hosting_covered"]["server", web, "web"] == 1
     assert [line.partition(":")[0] for line in exporter.said] == ["the account was not read"] * 2
 
 
 def test_before_the_first_good_read_there_is_no_value(owner: Owner, exporter: Exporter) -> None:
     owner.control("POST", "/faults", {"path": ".*", "times": 1000, "action": {"status": 503}})
-    with served(exporter.collector) as url:
-        assert scraped(url) == {"hosting_last_read_failed": {(): 1}}
+    shown = registered(exporter.collector)
+    assert scraped(shown) == {"hosting_last_read_failed": {(): 1}}
 
 
 def test_what_the_key_may_not_read_is_absent_and_named(owner: Owner) -> None:
     web, old = filled(owner)
     key = owner.control("POST", "/keys", {"mode": "live", "scopes": ["servers:read"]})["key"]
     exporter = Exporter(owner, key)
-    with served(exporter.collector) as url:
-        found = scraped(url)
-        text = httpx.get(url).text
+    shown = registered(exporter.collector)
+    found = scraped(shown)
+    text = text_of(shown)
     assert found["hosting_last_read_failed"] == {(): 0}
     assert found["hosting_not_read"] == {("domains",): 1, ("invoices",): 1, ("balance",): 1}
     assert "hosting_balance" not in found
@@ -236,8 +235,8 @@ def test_an_object_that_cannot_be_read_is_named_and_the_others_are_there(
     owner.client.domains.register(name="shop.com", privacy=True)
     damaged = {"path": "^/servers$", "action": {"patch": {"data": [{"id": "x"}]}}}
     owner.control("POST", "/faults", damaged)
-    with served(exporter.collector) as url:
-        found = scraped(url)
+    shown = registered(exporter.collector)
+    found = scraped(shown)
     assert (found["hosting_last_read_failed"], found["hosting_not_read"]) == ({(): 0}, {("servers",): 1})
     assert found["hosting_paid_until_timestamp_seconds"] == due_on_the_account(owner)
 
@@ -253,20 +252,20 @@ def test_a_read_that_takes_long_does_not_hold_a_scrape_up(owner: Owner) -> None:
     collector = PaidTimeCollector(
         slow, exporter.said.append, interval=INTERVAL, longest_wait=0.01, monotonic=lambda: exporter.now
     )
-    with served(collector) as url:
-        assert scraped(url) == {}
-        exporter.pass_(2 * INTERVAL)
-        assert scraped(url) == {}
-        goes_on.set()
-        wait_until(lambda: "hosting_balance" in scraped(url))
-        assert scraped(url)["hosting_balance"] == {("EUR",): balance_of(owner)}
+    shown = registered(collector)
+    assert scraped(shown) == {}
+    exporter.pass_(2 * INTERVAL)
+    assert scraped(shown) == {}
+    goes_on.set()
+    wait_until(lambda: "hosting_balance" in scraped(shown))
+    assert scraped(shown)["hosting_balance"] == {("EUR",): balance_of(owner)}
 
 
 def test_a_fault_of_ours_is_a_failed_read_too(owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threading, "excepthook", lambda arguments: None)
     collector = PaidTimeCollector(lambda: 1 / 0, print, interval=INTERVAL)  # type: ignore[arg-type,return-value]  # it fails
-    with served(collector) as url:
-        assert scraped(url) == {"hosting_last_read_failed": {(): 1}}
+    shown = registered(collector)
+    assert scraped(shown) == {"hosting_last_read_failed": {(): 1}}
 
 
 def test_labels_are_cleaned_and_hold_no_secret() -> None:
@@ -276,9 +275,9 @@ def test_labels_are_cleaned_and_hold_no_secret() -> None:
     server = Prepaid("server", "1", name, until, None, 1, renews=True, protected_until=safe)
     invoice = Prepaid("invoice", "2", "late fee", until, Decimal(5), 1, renews=False)
     paid = PaidTime(PYTHON, now, (server, invoice), Decimal(10), "EUR")
-    with served(PaidTimeCollector(lambda: paid, print, interval=INTERVAL)) as url:
-        found = scraped(url)
-        assert "secret" not in httpx.get(url).text
+    shown = registered(PaidTimeCollector(lambda: paid, print, interval=INTERVAL))
+    found = scraped(shown)
+    assert "secret" not in text_of(shown)
     first, second = ("server", "1", '********** "x" **********'), ("invoice", "2", "late fee")
     ends = {first: safe.timestamp(), second: until.timestamp()}
     assert found["hosting_paid_until_timestamp_seconds"] == ends
@@ -317,7 +316,7 @@ def test_the_command_serves_until_it_is_ended(owner: Owner) -> None:
     web, old = filled(owner)
     with listening(owner) as (process, url):
         wait_until(lambda: "hosting_balance" in scraped(url), process)
-        found, text = scraped(url), httpx.get(url).text
+        found, text = scraped(url), text_of(url)
         process.send_signal(signal.SIGTERM)  # as Ctrl-C
         printed, said = process.communicate(timeout=600)
     assert (process.returncode, printed, said) == (0, "", "stopped\n")
@@ -354,12 +353,9 @@ def test_the_page_and_the_rules_name_the_metrics_that_there_are() -> None:
         assert {*re.findall(r"hosting_\w+", file.read_text(encoding="utf-8"))} <= {*LABELS}, file.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "arguments",
-    [
-        pytest.param(("check", "rules", "hosting.rules.yml"), marks=pytest.mark.slow),
-        ("test", "rules", "hosting.rules.test.yml"),
-    ],
+    "arguments", [("check", "rules", "hosting.rules.yml"), ("test", "rules", "hosting.rules.test.yml")]
 )
 @pytest.mark.program("promtool")  # Debian: prometheus
 def test_promtool_accepts_the_alert_rules(arguments: tuple[str, ...]) -> None:

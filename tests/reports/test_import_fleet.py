@@ -66,19 +66,31 @@ class Fleet(Owner):
 
 @pytest.mark.parametrize(
     ("form", "servers", "keys"),
-    [("dynamic", 40, 5), pytest.param("native", 40, 60, marks=pytest.mark.daily)],
+    [("dynamic", 40, 5), ("native", 40, 60), pytest.param("native", 11, 8, marks=pytest.mark.daily)],
 )
-def test_forty_servers_are_taken_over_by_their_names_and_nothing_is_bought(
-    form: str, servers: int, keys: int, engine: Engine, emulator: Running, command: Command, tmp_path: Path
+def test_servers_are_taken_over_by_their_names_and_nothing_is_bought(
+    form: str,
+    servers: int,
+    keys: int,
+    engine: Engine,
+    emulator: Running,
+    command: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if servers < 40:
+        monkeypatch.setattr(import_files, "MOST_IN_ONE_FILE", 20)
     owner, directory = Fleet(emulator, servers, keys), tmp_path / "shop"
     answer = command("import", directory, "--form", form, "--json", key=owner.key)
     assert answer.exit_code == 0, answer.output
     facts = json.loads(answer.stdout)
-    assert (facts["left_out"], len(facts["declared"])) == ([], servers + keys + 2 * (servers // 5) + 1)
+    assert (facts["left_out"], len(facts["declared"])) == ([], servers + keys + 2 * -(-servers // 5) + 1)
     files = {path.name for path in directory.glob("*.py")}
     kinds = {"servers.py", "ssh_keys.py", "server_ips.py", "ptrs.py", "webhook_subscriptions.py"}
-    assert files == {"__main__.py", *(kinds if len(facts["declared"]) > 100 else ())}
+    assert files == {
+        "__main__.py",
+        *(kinds if len(facts["declared"]) > import_files.MOST_IN_ONE_FILE else ()),
+    }
     text = "".join((directory / name).read_text() for name in files)
     assert all(f"name={import_files.python_text(name)}" in text for name in ODD_NAMES)
 

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable
 from decimal import Decimal
+from json import dumps, loads
 from typing import Any
 
 import httpx
@@ -12,6 +13,7 @@ from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.in_process_transport import Transport
 from pulumi_hosting.emulator.messages import Refusal
 from pulumi_hosting.emulator.middleware import route
+from pulumi_hosting.emulator.site import CONTROL, other_response, request_of
 from pulumi_hosting.emulator.webhook_delivery import Attempt, AttemptOutcome
 
 # 2029-04-15T08:00:00Z: the first month from here has 30 days, the next one 31, the first two years 365.
@@ -136,9 +138,13 @@ class Account(AccountView):
         return self.call(self.test_key, method, path, json, **options)
 
     def control(self, method: str, path: str, json: Any = None, status: int = 200) -> Any:
-        response = self.http.request(method, f"/_control{path}", json=json)
-        assert response.status_code == status, response.text
-        return response.json()
+        """The control interface, without HTTP around it: a third of the cost."""
+        path, _, query = f"{CONTROL}{path}".partition("?")
+        body = b"" if json is None else dumps(json).encode()
+        request, _ = request_of(method, path, query, {"content-type": "application/json"}, body, "127.0.0.1")
+        answer = other_response(self.core, request)
+        assert answer.status == status, answer.content
+        return loads(answer.content)
 
     def fault(self, action: dict[str, Any], **options: Any) -> None:
         self.control("POST", "/faults", {"action": action, **options})

@@ -11,7 +11,8 @@ export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)
 unexport PYTHONDONTWRITEBYTECODE
 
 PYTEST := $(BIN)/python -m tests.support.cost
-PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
+WORKERS := auto
+PARALLEL = --numprocesses $(WORKERS) --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-matrix coverage prove transcripts mutation sanity lint fmt bench generate generate-check collection-docs lock clean docs-site
@@ -33,6 +34,8 @@ test: $(READY)  ## run the tests of the development loop: no slow ones, no cover
 # A part of the tests does not reach the floor; `make coverage` holds it for all parts together.
 SHARDED := $(if $(SHARD),--shard $(SHARD))
 
+# One more worker than cores: its tests wait for the programs that they start.
+test-all: WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 test-all: $(READY)  ## run all tests, also the slow ones (sanity, packaging, molecule, examples, cores), with the coverage floor (SHARD=2/4: a part)
 	@$(PYTEST) -m "not (matrix and slow)" --hypothesis-profile thorough $(PARALLEL) --cov --cov-report term $(SHARDED) $(if $(SHARD),--cov-fail-under=0) $(ARGS)
 

@@ -20,8 +20,8 @@ class Poller:
     def __init__(self, clock: Timer, seconds: float, longest: float) -> None:
         self._clock, self._longest = clock, longest
         self._deadline = clock.monotonic() + seconds
-        self.next = min(0.5, longest)
-        """Seconds of the next pause."""
+        self.next = self.last = min(0.5, longest)
+        """Seconds of the next pause, and of the latest one."""
 
     @property
     def over(self) -> bool:
@@ -34,7 +34,7 @@ class Poller:
 
     def paused(self) -> None:
         """A pause of ``next`` seconds is over."""
-        self.next = min(self.next * 2, self._longest)
+        self.last, self.next = self.next, min(self.next * 2, self._longest)
         next_read_is_a_poll()
 
 

@@ -189,7 +189,7 @@ def wait_for_orders(request: Request, wanted: Wanted) -> None:
             request.info(f"waiting for order {known} ({pending[0].status})")
             wait.pause()
         # one list for all that wait
-        under_way = pending_orders(request, wait.next * 0.9 if is_seen_now else 0.0)
+        under_way = pending_orders(request, wait.last * 0.9 if is_seen_now else 0.0)
         is_seen_now = True
         if any(order.invoice_id not in under_way for order in pending):
             request.reads.forget(ORDERS_AND_SERVERS)
@@ -255,7 +255,7 @@ def wait_for_order(request: Request, id: str, name: str | None) -> m.Server:
     wait = request.poller()
     while True:
         # All waiting resources share one list. An order that left the list is read on its own.
-        if order_id(id) in pending_orders(request, wait.next * 0.9) and not wait.over:
+        if order_id(id) in pending_orders(request, wait.last * 0.9) and not wait.over:
             request.info(f"server {name}: order {order_id(id)} is provisioning")
             wait.pause()
             continue

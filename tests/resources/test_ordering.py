@@ -440,3 +440,12 @@ def test_after_a_change_and_a_destruction_elsewhere_it_still_orders(
     assert [str(server["id"]) for server in harness.living] == [second.id]
     assert second.id != first.id
     assert harness.transports[-1].sent.count("POST /v1/servers") <= 3
+
+
+def test_an_order_that_is_carried_out_after_a_second_is_seen_at_the_second_look(tmp_path: Path) -> None:
+    harness = ResourceHarness(Account(provisioning_delay=1), tmp_path)
+    harness.fault({"panel_timeout": "active"})
+    request = harness.context()
+    state = apply.create(request, SERVER, check(SERVER, GOOD).inputs)
+    assert request.clock.monotonic() == 1.5  # pauses of 0.5 and 1 second
+    assert (harness.charges, state.id) == (1, str(harness.living[0]["id"]))

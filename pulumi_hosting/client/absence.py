@@ -28,12 +28,7 @@ def depends_on_owner(error: HostingError, operation: Operation) -> bool:
 
 
 def judged(
-    error: ApiError,
-    operation: Operation,
-    base_url: str,
-    *,
-    is_known: bool,
-    reason: HostingError | None,
+    error: ApiError, operation: Operation, base_url: str, *, is_known: bool, reason: HostingError | None
 ) -> ApiError:
     """The error that a 404 is: ``error`` itself, a ``NotFound``, only if this service is known to be the
     API: if the owner of the key ``is_known``. ``reason``: why asking for the owner failed."""

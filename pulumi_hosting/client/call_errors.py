@@ -19,6 +19,8 @@ class HostingError(Exception):
     """What the line begins with: what it is about, as a person calls it (``server 'web'``)."""
     _words: Words = PYTHON
     """The words of what to do next."""
+    _key_source: str = "{api_key}"
+    """Where the key of the call is set (``Settings.key_source``)."""
 
     def __reduce__(self) -> Any:
         # Not by calling the class again, as exceptions do: its arguments are not those of the message.
@@ -132,7 +134,8 @@ class CallError(HostingError):
     def advice(self) -> str:
         """What is known of the outcome, and what to do next."""
         if not self.outcome_unknown:
-            return f"Next: {self._words.fill(self._remedy)}" if self._remedy else ""
+            step = self._remedy.replace("{api_key}", self._key_source)
+            return f"Next: {self._words.fill(step)}" if step else ""
         which = "An earlier attempt" if self._because_of_earlier else "The request"
         if self.idempotency_key:
             step = self._words.repeat.format(key=self.idempotency_key)

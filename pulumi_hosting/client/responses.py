@@ -265,11 +265,7 @@ def _places(problems: list[ErrorDetails], redact: Redactor) -> list[str]:
 
 def _broken(meta: Meta, what: str, facts: Mapping[str, object] | None = None) -> InvalidResponse:
     return InvalidResponse(
-        what,
-        operation=meta.operation,
-        status=meta.status,
-        request_id=meta.request_id,
-        partial=facts,
+        what, operation=meta.operation, status=meta.status, request_id=meta.request_id, partial=facts
     )
 
 

@@ -10,7 +10,7 @@ import re
 import shlex
 import stat
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -42,13 +42,15 @@ OUR_HEADERS = frozenset(
 ).union(["idempotency-key", "transfer-encoding", "user-agent", "x-request-id"])
 """Headers that the client decides alone: those of these names in an ``http_client`` are not sent."""
 _COMMAND_SECONDS = 10.0
+_SOURCES: dict[Secret, str] = {}  # key → the variable of the environment that it came from
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Where to send, as whom, and how long to wait. ``timeout`` is seconds per attempt,
-    ``rate_limit_timeout`` seconds that a call may wait for the rate limit; ``store`` the address of the store
-    that machines share, None for the files of this one.
+    ``rate_limit_timeout`` seconds that a call may wait for the rate limit; ``key_source`` where the key is
+    set, in the words of advice; ``store`` the address of the store that machines share, None for the files
+    of this one.
     """
 
     api_key: Secret
@@ -60,6 +62,7 @@ class Settings:
     retry_policy: RetryPolicy
     ca_file: str | None
     user_agent: str = field(repr=False)
+    key_source: str
     store: Secret | None = None
 
     @property
@@ -106,6 +109,7 @@ def settings(
         retry_policy=RetryPolicy(deadline=float(deadline)),
         ca_file=None if ca_file is None else os.fspath(ca_file),
         user_agent=f"pulumi-hosting/{_version()}" + (f" {user_agent}" if user_agent else ""),
+        key_source=source if environ.get(source := _SOURCES.get(key, "")) else "{key_setting}",
         store=checked_store(store if store is not None else environ.get(STORE_VARIABLE)),
     )
 
@@ -166,27 +170,28 @@ def key_of_environment(environ: Mapping[str, str]) -> Secret | None:
         raise ConfigurationError(
             f"{' and '.join(given)} are set, and there can be one API key only. Next: unset all but one"
         )
-    if API_KEY_FILE_VARIABLE in given:
-        return _checked_key(_key_in_file(environ[API_KEY_FILE_VARIABLE]), API_KEY_FILE_VARIABLE)
-    if API_KEY_COMMAND_VARIABLE in given:
-        return _checked_key(_key_of_command(environ[API_KEY_COMMAND_VARIABLE]), API_KEY_COMMAND_VARIABLE)
-    return Secret(environ[API_KEY_VARIABLE]) if given else None
+    for name in given:
+        key = Secret(environ[name].strip())
+        if name in API_KEY_SOURCES:
+            read: Callable[[str], Secret] = _key_in_file if name == API_KEY_FILE_VARIABLE else _key_of_command
+            key = _checked_key(read(environ[name]), name)
+        _SOURCES[key] = name
+        return key
+    return None
 
 
 def _key_in_file(path: str) -> Secret:
     if not os.path.isabs(path):
         raise ConfigurationError(f"{API_KEY_FILE_VARIABLE} must be an absolute path. Next: correct it")
-    where = f"{API_KEY_FILE_VARIABLE}: {path}"
+    where, step = f"{API_KEY_FILE_VARIABLE}: {path}", f"Next: correct {API_KEY_FILE_VARIABLE}"
     try:
         opened = open(path, "rb", opener=_without_waiting)  # noqa: SIM115  # closed below
     except OSError as error:
-        raise ConfigurationError(
-            f"{where} cannot be read: {error.strerror}. Next: correct {API_KEY_FILE_VARIABLE}"
-        ) from None
+        raise ConfigurationError(f"{where} cannot be read: {error.strerror}. {step}") from None
     with opened:
         about = os.fstat(opened.fileno())
         if not stat.S_ISREG(about.st_mode):
-            raise ConfigurationError(f"{where} is no file. Next: correct {API_KEY_FILE_VARIABLE}")
+            raise ConfigurationError(f"{where} is no file. {step}")
         # root may let a service read a credential through its group, or through an ACL, which looks the same:
         # systemd and Kubernetes do.
         is_credential = about.st_uid == 0 != os.geteuid()

@@ -16,7 +16,8 @@ class Words:
       not known; ``{key}`` in it is the key.
     - ``read``, ``apply``, ``remove``: what looks at what is declared, brings it about, and deletes it;
       ``read_and_apply``: the first two.
-    - ``api_key``, ``base_url``, ``rate_limit_timeout``: where these are set.
+    - ``api_key``, ``base_url``, ``rate_limit_timeout``: where these are set; ``key_setting``: where the key
+      is set outside of the environment.
     - ``reset``: what makes another root password of server ``{id}``. ``renew``: what pays the ``{kind}``
       further; ``top_up``: what asks for a top-up; ``pay``: what pays invoice ``{id}``.
     - ``forget``: how to forget what was only simulated; empty if nothing remembers it.
@@ -29,6 +30,7 @@ class Words:
     read_and_apply: str
     remove: str
     api_key: str
+    key_setting: str
     base_url: str
     rate_limit_timeout: str
     reset: str
@@ -55,6 +57,7 @@ PYTHON = Words(
     read_and_apply="the same call",
     remove="a deletion",
     api_key="HOSTING_API_KEY or api_key",
+    key_setting="api_key",
     base_url="HOSTING_BASE_URL or base_url",
     rate_limit_timeout="rate_limit_timeout",
     reset="client.servers.reset_password({id})",

@@ -385,7 +385,7 @@ def test_a_key_from_a_template_or_extra_variables(
     [
         (
             {"api_key": "vk_live_wrongwrongwrongwrongwrongwrong"},
-            "the API key is not valid. Next: check HOSTING_API_KEY",
+            "the API key is not valid. Next: check the option api_key",
         ),
         (
             {"api_key": "{{ nowhere }}"},

@@ -125,7 +125,7 @@ def test_a_wait_for_the_rate_limit_is_announced_and_ends_at_ctrl_c(ansible: Ansi
 
 def test_a_refusal_is_one_line(ansible: Ansible) -> None:
     said = refusal(run(ansible, {"api_key": "vk_live_wrongwrongwrongwrongwrongwrong"}, "-vvvv"))
-    assert "the API key is not valid. Next: check HOSTING_API_KEY" in said
+    assert "the API key is not valid. Next: check the option api_key" in said
     assert "vk_live_" not in said
 
 

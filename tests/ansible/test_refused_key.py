@@ -17,8 +17,8 @@ KEYS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "revoked": (
         {},
-        "the API key is not valid. Next: check HOSTING_API_KEY or the option api_key, or create a key in the "
-        "control panel (401 invalid_token, ",
+        "the API key is not valid. Next: check HOSTING_API_KEY, or create a key in the control panel (401 "
+        "invalid_token, ",
     ),
     "address": (
         {"ip_allowlist": ["10.0.0.0/8"]},

@@ -9,13 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client import settings as module
-from pulumi_hosting.client.exceptions import ConfigurationError
+from pulumi_hosting.client.client import Client
+from pulumi_hosting.client.exceptions import ConfigurationError, Unauthorized
 from pulumi_hosting.client.settings import key_of_environment, settings
-from tests.client.support import BASE, KEY
+from tests.client.support import BASE, KEY, refusal
 from tests.client.test_secrets import frames
 
 FILE, COMMAND = "HOSTING_API_KEY_FILE", "HOSTING_API_KEY_COMMAND"
@@ -70,6 +72,24 @@ def test_the_command_runs_once_and_without_a_shell(tmp_path: Path) -> None:
 def test_the_command_has_no_input_and_the_environment() -> None:
     code = "import os, sys; assert not sys.stdin.read(); print(os.environ['PATH'] and 'vk_test_123456')"
     assert key_of_environment({COMMAND: command(code)}) == Secret("vk_test_123456")
+
+
+def test_a_refused_key_names_its_source(key_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if a frontend found the key in the environment, and passes it on."""
+    sources = {FILE: str(key_file), COMMAND: command("print('vk_test_of_command')")}
+    for name, value in {**sources, "HOSTING_API_KEY": " vk_test_of_variable "}.items():
+        monkeypatch.setenv(name, value)
+        for given in (None, key_of_environment({name: value})):
+            assert f"Next: check {name}, or" in refusal_of(given)
+        monkeypatch.delenv(name)
+    assert "Next: check api_key, or" in refusal_of(Secret("vk_test_of_parameter"))
+
+
+def refusal_of(api_key: Secret | None) -> str:
+    transport = httpx.MockTransport(lambda request: refusal(401, "invalid_token"))
+    with Client(api_key, BASE, transport=transport) as client, pytest.raises(Unauthorized) as caught:
+        client.me()
+    return str(caught.value)
 
 
 def test_an_empty_variable_is_not_given(key_file: Path) -> None:

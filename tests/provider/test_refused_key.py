@@ -68,7 +68,8 @@ def test_a_run_that_changes_nothing_ends_with_the_key(account: Account, code: st
     for name, entry in entries.items():
         with pytest.raises(ApiError, match=CODES[code].meaning) as refused:
             compare(process, name, entry)
-        assert f"Next: {WORDS.fill(CODES[code].remedy)}" in str(refused.value)
+        step = CODES[code].remedy.replace("{api_key}", "{key_setting}")
+        assert f"Next: {WORDS.fill(step)}" in str(refused.value)
     assert [request["path"] for request in account.control("GET", "/requests")[asked:]] == ["/me"]
     assert process.lines == []
     assert owned(account) == before

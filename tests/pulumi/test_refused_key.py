@@ -18,7 +18,7 @@ KEYS: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "revoked": (
         {},
-        "the API key is not valid. Next: check HOSTING_API_KEY or hosting:apiKey",
+        "the API key is not valid. Next: check HOSTING_API_KEY, or create a key",
         "invalid_token",
     ),
     "address": (

@@ -306,7 +306,8 @@ class AsyncClient(AsyncServices):
         if observer := self._observer(request.operation):
             observer(request, failure)
         failure = attempts.failed(failure, attempts.sent_id)
-        failure._words, failure.subject = self.words, failure.subject or request.subject
+        failure._words, failure._key_source = self.words, self._settings.key_source
+        failure.subject = failure.subject or request.subject
         if place.is_refused(request.operation):
             self._log(request, "no room in the rate limit", attempts, attempts.sent_id)
             return failure, 0.0

@@ -56,6 +56,7 @@ def words() -> Words:
         read_and_apply="ansible-playbook",
         remove="a task with state: absent",
         api_key="HOSTING_API_KEY or the option api_key",
+        key_setting="the option api_key (or HOSTING_API_KEY in environment)",
         base_url="HOSTING_BASE_URL or the option base_url",
         rate_limit_timeout="rate_limit_timeout",
         reset="hosting.cloud.server_password with id: {id} and password_file",

@@ -4,6 +4,7 @@ A key is never an option: options stay in the history of the shell and in the li
 """
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -21,6 +22,8 @@ from pulumi_hosting.reports.report import CannotAnswer, Step
 from pulumi_hosting.session.errors import about
 from pulumi_hosting.session.request import Request
 
+_STEP = re.compile(r"(?<=Next: )(?:correct|give) [^.;(]*")
+"""The part of a line that may name fields."""
 TIMEOUT_VARIABLE = "HOSTING_RATE_LIMIT_TIMEOUT"
 
 
@@ -42,9 +45,11 @@ def connect(progress: ProgressLine, *, read_only: bool = True) -> Client:
 
 
 def line_of(error: HostingError) -> str:
-    """The line of an error, with the settings and commands of the command line."""
+    """The line of an error, with the settings, commands and options of the command line."""
     error._words = COMMAND_LINE
-    return str(error)
+    options = {str(one.name): one.opts[0] for one in click.get_current_context().command.params}
+    fields = rf"(?<!-)\b({'|'.join(options)})\b"
+    return _STEP.sub(lambda step: re.sub(fields, lambda field: options[field[0]], step[0]), str(error))
 
 
 @contextmanager

@@ -158,7 +158,11 @@ def test_the_other_actions(command: Command, owner: Owner) -> None:
     unknown = command("action", "server-restart", "--id", 999, "--yes")
     assert (unknown.exit_code, "there is no server with id 999" in unknown.stderr) == (1, True)
     wrong = command("action", "server-restart", "--id", "web", "--yes")
-    assert (wrong.exit_code, "id: must be a positive integer" in wrong.stderr) == (2, True)
+    assert wrong.exit_code == 2
+    assert wrong.stderr.endswith("id: must be a positive integer. Next: correct --id\n")
+    hook = owner.control("POST", "/webhooks", {"url": "https://hooks.example.com/"})["id"]
+    gone = command("action", "webhook-redeliver", "--id", hook, "--delivery-id", 999)
+    assert "Next: correct --delivery-id; " in gone.stderr
     typo = CliRunner().invoke(main, ["action", "server-renw"])
     assert (typo.exit_code, "Did you mean 'server-renew'?" in typo.output) == (2, True)
 

@@ -169,9 +169,8 @@ class Receiver:
         """Keep an event and return the status. However long the handler takes, the service has its answer in
         time."""
         try:
-            event = verify(
-                request.body, request.headers, self._secrets.current(), tolerance=self._options.tolerance
-            )
+            secrets, tolerance = self._secrets.current(), self._options.tolerance
+            event = verify(request.body, request.headers, secrets, tolerance=tolerance)
             sent = {name.lower(): value for name, value in request.headers}
             headers = {name: sent[name.lower()] for name in SHOWN_HEADERS if name.lower() in sent}
             is_new = await self._in_thread(self._store.add, event.id, request.body, headers, "delivery")

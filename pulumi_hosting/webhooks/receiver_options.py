@@ -1,6 +1,7 @@
 """The options of a receiver, checked, and the secrets that deliveries may be signed with."""
 
 import os
+import re
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
@@ -126,12 +127,14 @@ class ReceiverOptions(BaseModel):
 
 class WebhookSecrets:
     """The secrets that a delivery may be signed with: those of the options, else of the environment. Raises
-    ``ConfigurationError`` when there is none."""
+    ``ConfigurationError`` if there is none, or one that no subscription has (API document: "prefix
+    ``whsec_``")."""
 
     def __init__(self, options: ReceiverOptions) -> None:
         self._fixed = list(options.secret or ())
         self._file = options.secret_file.expanduser() if options.secret_file else None
-        if not self._fixed and self._file is None:
+        source = "secret" if self._fixed else "secret_file" if self._file else SECRET_VARIABLE
+        if source == SECRET_VARIABLE:
             self._fixed = [*map(Secret, os.environ.get(SECRET_VARIABLE, "").replace(",", " ").split())]
         try:
             usable = self.current()
@@ -139,11 +142,10 @@ class WebhookSecrets:
             raise ConfigurationError(
                 f"secret_file cannot be read: {self._file}. Next: check its path and mode"
             ) from None
-        if not usable or not all(secret.reveal() for secret in usable):
-            raise ConfigurationError(
-                f"no webhook secret. Next: give secret or secret_file, or set {SECRET_VARIABLE} to the "
-                f"subscription's whsec_…"
-            )
+        if not usable or not all(re.fullmatch(r"whsec_[!-~]+", secret.reveal()) for secret in usable):
+            what = f"{source} holds what is no webhook secret (not shown)" if usable else "no webhook secret"
+            step = f"set {source} to the subscription's whsec_…, shown when it is created or rotated"
+            raise ConfigurationError(f"{what}. Next: {step}")
 
     def current(self) -> list[Secret]:
         """All secrets, those of the file as it is now. Raises ``OSError`` or ``ValueError`` when the file

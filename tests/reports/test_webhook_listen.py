@@ -96,12 +96,15 @@ def test_what_is_not_printable_does_not_reach_the_terminal() -> None:
         assert "server.created  11 web?[2J  (evt_1)" in process.stdout.readline()
 
 
-def test_without_a_secret_it_does_not_listen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("HOSTING_WEBHOOK_SECRET", raising=False)
-    answer = CliRunner().invoke(main, ["webhook", "listen", "--port", "0"])
+@pytest.mark.parametrize("given", [None, "mysecret"])
+def test_without_a_secret_it_does_not_listen(given: str | None) -> None:
+    environ = {"HOSTING_WEBHOOK_SECRET": given}
+    answer = CliRunner().invoke(main, ["webhook", "listen", "--port", "0"], env=environ)
     assert answer.exit_code == 2
     assert answer.stderr.splitlines()[-1] == (
-        "error: no webhook secret. Next: export HOSTING_WEBHOOK_SECRET=…, the subscription's whsec_…"
+        f"error: {'HOSTING_WEBHOOK_SECRET holds what is ' if given else ''}no webhook secret"
+        f"{' (not shown)' if given else ''}. Next: set HOSTING_WEBHOOK_SECRET to the subscription's whsec_…, "
+        "shown when it is created or rotated"
     )
 
 

@@ -16,9 +16,15 @@ from tests.webhooks.support import SECRET
     [
         (
             {"secret": None},
-            "no webhook secret. Next: give secret or secret_file, or set HOSTING_WEBHOOK_SECRET",
+            "no webhook secret. Next: set HOSTING_WEBHOOK_SECRET to the subscription's whsec_…",
         ),
-        ({"secret": [SECRET, " "]}, "no webhook secret"),
+        (
+            {"secret": [SECRET, " "]},
+            "secret holds what is no webhook secret (not shown). Next: set secret to ",
+        ),
+        ({"secret": "vk_live_abcdefghijkl"}, "secret holds what is no webhook secret"),
+        ({"secret": f"{SECRET}\nwhsec_b"}, "secret holds what is no webhook secret"),
+        ({"secret": None, "secret_file": __file__}, "secret_file holds what is no webhook secret"),
         ({"secret": None, "secret_file": "/nowhere/secret"}, "secret_file cannot be read: /nowhere/secret"),
         (
             {"secret": 4711},

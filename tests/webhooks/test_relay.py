@@ -193,7 +193,7 @@ def test_two_relays_behind_a_proxy_lose_nothing_when_they_are_killed(
 @pytest.mark.parametrize(
     ("options", "environ", "line"),
     [
-        (["--to", TO], {}, "error: no webhook secret. Next: export HOSTING_WEBHOOK_SECRET=…"),
+        (["--to", TO], {}, "error: no webhook secret. Next: set HOSTING_WEBHOOK_SECRET to"),
         (
             ["--to", TO, "--form", "eda"],
             {"HOSTING_WEBHOOK_SECRET": SECRET},

@@ -17,6 +17,16 @@ class Code:
     remedy: str
 
 
+def parted(line: str) -> tuple[str, str]:
+    """What a message says is wrong, without the full stop, and its next step; empty if it has none.
+
+    >>> parted("os: is required. Next: correct os"), parted("gone")
+    (('os: is required', 'correct os'), ('gone', ''))
+    """
+    wrong, _, step = line.partition("Next: ")
+    return wrong.rstrip(". "), step
+
+
 _TABLE = """
 400 invalid_request | the request cannot be read | correct what the message names
 400 validation_error | a field has a value that is not allowed | correct the fields named in the message

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
+from pulumi_hosting.api.error_codes import parted
 from pulumi_hosting.client.call_errors import with_next_step
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.client.words import COMMAND_LINE
@@ -98,7 +99,7 @@ def order_still_open(error: WaitTimeout) -> ResourceError:
     """For the dynamic provider, which cannot record an order: what to do about one that an earlier run
     placed.
     """
-    return ResourceError(f"{str(error).partition(' Next:')[0]} {_NEXT}")
+    return ResourceError(f"{parted(str(error))[0]}. {_NEXT}")
 
 
 def paid_and_not_recorded(failure: PartialFailure, title: str) -> ResourceError:
@@ -111,6 +112,4 @@ def paid_and_not_recorded(failure: PartialFailure, title: str) -> ResourceError:
     kind, _, number = failure.id.partition(":")
     what = f"order {number}" if kind == "order" else f"{title} {failure.id}"
     step = and_then(cause, _THEN) if isinstance(cause, Exception) else _NEXT
-    return ResourceError(
-        f"{reasons.partition(' Next:')[0].rstrip('.')}; {what} is paid and in no state. {step}"
-    )
+    return ResourceError(f"{parted(reasons)[0]}; {what} is paid and in no state. {step}")

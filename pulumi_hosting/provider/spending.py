@@ -4,6 +4,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from pulumi_hosting.api.error_codes import parted
 from pulumi_hosting.client.exceptions import HostingError, InvalidInput
 from pulumi_hosting.exactly_once import catalog_reads, purchase_journal
 from pulumi_hosting.planning import paid_reads
@@ -120,10 +121,10 @@ def must_be_payable(
     else:
         why = budget.refusal(awaited.identity, cost) or _unpayable(budget, request, resource, state, cost)
     if why:
-        reason, _, step = why.rpartition(" Next: ")
+        reason, step = parted(why)
         before = f" Deleted before it in this run: {', '.join(deleted)}." if deleted else ""
         raise ResourceError(
-            f"{resource.title} {state.id} is not deleted, since what replaces it cannot be ordered: {reason}"
+            f"{resource.title} {state.id} is not deleted, since what replaces it cannot be ordered: {reason}."
             f"{before} Next: {step}"
         )
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from typing import Literal, ParamSpec, Self
 
+from pulumi_hosting.api.error_codes import parted
 from pulumi_hosting.client.exceptions import CallError, HostingError
 from pulumi_hosting.client.words import COMMAND_LINE
 
@@ -32,10 +33,10 @@ class Check:
     def of_error(cls, error: HostingError, next: str = "", name: str = "") -> Self:
         """A problem that an error names. The error's own next step, unless another is given."""
         error._words = COMMAND_LINE
-        text, _, step = str(error).partition("Next: ")
+        text, step = parted(str(error))
         if isinstance(error, CallError):  # with status and request id, which a support case needs
-            text, step = error.summary, error.advice.partition("Next: ")[2]
-        return cls("problem", text.rstrip(". "), next or step, name=name)
+            text, step = parted(error.summary)[0], parted(error.advice)[1]
+        return cls("problem", text, next or step, name=name)
 
     def as_json(self) -> dict[str, object]:
         """The same for machines."""

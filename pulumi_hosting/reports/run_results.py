@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pulumi_hosting.api.casing import camel
+from pulumi_hosting.api.error_codes import parted
 from pulumi_hosting.rehearsal import managed_objects
 from pulumi_hosting.rehearsal.facts import JsonObject, mapping
 from pulumi_hosting.reports.module_scopes import MODULES
@@ -148,8 +149,7 @@ class FailedTask:
     is_ours: bool
 
     def __str__(self) -> str:
-        reason = " ".join(self.message.split()).partition(". Next: ")[0]
-        return f"task '{self.task}' failed on {self.host}: {reason.removesuffix('.')}"
+        return f"task '{self.task}' failed on {self.host}: {parted(' '.join(self.message.split()))[0]}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,7 @@ def test_account_and_now_on_the_command_line(tmp_path: Path) -> None:
         ("server: []", "unknown section: server; known: account, locations"),
         ("[1]", "[1]"),
         ("a: b: c", "cannot read"),
-        ("servers: 5", "servers: must be a list"),
+        ("servers: web", "account.yaml: servers: must be a list, not 'web'. Next: correct the file\n"),
         (
             "servers: [{id: 1, ips: [{id: 7}]}, {id: 2, ips: [{id: 7}]}]",
             "servers, entry 2: id: there is a row 7",

@@ -12,6 +12,8 @@ import yaml
 from pydantic import Field
 from pydantic_core import to_json
 
+from pulumi_hosting.api.error_codes import parted
+from pulumi_hosting.api.secrets import quoted
 from pulumi_hosting.emulator.control.endpoint import (
     LEFT_OUT,
     Balance,
@@ -58,8 +60,7 @@ def preparation(path: Path) -> Callable[[Store], None]:
         try:
             fill(store, content)
         except ControlError as error:
-            text = str(error).partition(". Next: ")[0]
-            raise UnusableAccountFile(f"{path}: {text}. Next: correct the file") from error
+            raise UnusableAccountFile(f"{path}: {parted(str(error))[0]}. Next: correct the file") from error
 
     return prepare
 
@@ -81,7 +82,7 @@ def fill(store: Store, content: Mapping[str, Any]) -> None:
             store.add_price_list()
         entries = content.get(section) or []
         if not isinstance(entries, list):
-            raise ControlError(f"{section}: must be a list")
+            raise ControlError(f"{section}: must be a list, not {quoted(entries)}")
         for number, entry in enumerate(entries, 1):
             place = f"{section}, entry {number}"
             body = _checked(place, kind.body, entry)

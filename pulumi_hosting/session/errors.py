@@ -117,6 +117,8 @@ def about(error: HostingError, called: str) -> None:
         title = re.escape(re.sub(r" ('.*'|\d+)$", "", called))
         speaks_of_it = rf"(an? |the |there is no |order \S+ (for|of) )?{title}s?\b"
         error.subject = "" if re.match(speaks_of_it, str(error.args[0])) else called
+        again = rf"(\d [A-Z]+ (?:were charged )?for ){title} \S+, "  # what a renewal costs names it too
+        error.args = (re.sub(again, r"\1", str(error.args[0])),)
 
 
 def and_then(error: Exception, step: str) -> str:

@@ -46,6 +46,7 @@ def test_a_renewal_is_asked_for_and_paid_once(command: Command, owner: Owner) ->
     assert (shown.exit_code, "would be done" in shown.stdout, shown.stdout.count("months: ")) == (0, True, 1)
     costly = command(*RENEW, end, "--yes", "--max-charge", "4.99")
     assert costly.exit_code == 1
+    assert costly.stderr.startswith("error: server 'web': with 5.00 EUR for 1 month from "), costly.stderr
     assert "more than --max-charge 4.99; it is not ordered. Next: raise --max-charge" in costly.stderr
     assert ledger(owner) == before
     done = command(*RENEW, end, "--yes", "--max-charge", "5")

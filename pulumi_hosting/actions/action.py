@@ -152,6 +152,11 @@ class ActionOutcome(ActionPlan):
     result: Any = field(default=None, repr=False)
     predicted: Shown = None
 
+    @property
+    def failed(self) -> bool:
+        """Whether a probe was made, and did not succeed."""
+        return isinstance(self.after, Mapping) and self.after.get("ok") is False
+
 
 def _ignore(cost: Cost | None) -> None:
     pass

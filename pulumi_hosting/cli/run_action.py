@@ -179,7 +179,7 @@ def _lines(action: AnyAction, planned: ActionOutcome, *, is_done: bool) -> Itera
     if not planned.changed and not planned.fetches:
         yield f"{action.title}: nothing to do" + (f", {planned.note}" if planned.note else "")
     elif is_done:
-        yield f"{action.title}: done"
+        yield f"{action.title}: " + ("failed. Next: look at the receiver's log" if planned.failed else "done")
     else:
         yield f"{action.title}: would be done" + (f"; {planned.note}" if planned.note else "")
         if action.charges:
@@ -200,7 +200,7 @@ def _report(action: AnyAction, done: ActionOutcome, *, preview_only: bool) -> Re
     change = done.change[1] if done.changed and done.change is not None and preview_only else {}
     sections += [f"{name}: {value}" for name, value in change.items()]
     sections += [line for line in _shown(done.before, done.after) if line not in sections]
-    return Report({**facts, action.result: done.after}, sections)
+    return Report({**facts, action.result: done.after}, sections, exit_code=int(done.failed))
 
 
 def _shown(before: Shown, after: Shown) -> list[Section]:

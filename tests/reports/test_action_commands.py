@@ -168,11 +168,11 @@ def test_the_other_actions(command: Command, owner: Owner) -> None:
     assert (typo.exit_code, "Did you mean 'server-renew'?" in typo.output) == (2, True)
 
 
-def test_a_ping_that_the_receiver_did_not_take_is_reported_as_sent(command: Command, owner: Owner) -> None:
+def test_a_ping_that_the_receiver_did_not_take_has_failed(command: Command, owner: Owner) -> None:
     hook = owner.control("POST", "/webhooks", {"url": "https://hooks.example.com/"})["id"]
     answer = command("action", "webhook-test", "--id", hook)
-    assert answer.stdout.startswith("test of a webhook subscription: done\n"), answer.output
-    assert "ok: False\n" in answer.stdout
+    assert answer.stdout.startswith("test of a webhook subscription: failed. Next: look at the receiver")
+    assert (answer.exit_code, "ok: False\n" in answer.stdout) == (1, True)
     assert "nothing to do" not in answer.output
     preview = command("action", "webhook-test", "--id", hook, "--preview-only").stdout
     assert preview.startswith("test of a webhook subscription: would be done\n")

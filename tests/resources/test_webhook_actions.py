@@ -39,13 +39,15 @@ def test_a_probe_changes_nothing_and_says_what_came_back(any_dialect: ResourceHa
         "detail": None,
     }
     assert (predicted.changed, predicted.after, sent(any_dialect)) == (False, unknown, [])
+    assert not predicted.failed
     with receiver(any_dialect):
         result = do(any_dialect, "webhook_test", {"id": id})
     assert (result.changed, result.result.ok, result.result.status) == (False, True, 200)
-    assert result.result.latency_ms is not None
+    assert (result.failed, result.result.latency_ms is not None) == (False, True)
     assert len(sent(any_dialect)) == 1
     with receiver(any_dialect, 500):
-        assert do(any_dialect, "webhook_test", {"id": id}).result.ok is False
+        refused = do(any_dialect, "webhook_test", {"id": id})
+        assert (refused.failed, refused.result.ok) == (True, False)
     unreachable = do(any_dialect, "webhook_test", {"id": id}).result
     assert (unreachable.ok, unreachable.status) == (False, None)
     assert unreachable.detail

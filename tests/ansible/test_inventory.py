@@ -5,6 +5,7 @@ The real ``ansible-inventory`` is in test_inventory_commands.py.
 """
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from ansible.errors import AnsibleError, AnsibleParserError
 from ansible_collections.hosting.cloud.plugins.inventory import servers as plugin
 from ansible_collections.hosting.cloud.tests.unit.plugins.inventory.test_servers import *  # noqa: F403  # they count here as well
 from ansible_collections.hosting.cloud.tests.unit.plugins.plugin_utils.test_host_names import *  # noqa: F403  # the same
+from pulumi_hosting.client import retry
 from tests.ansible.local_inventory import BASE_URL, LocalInventory
 from tests.support.account import Account
 
@@ -267,6 +269,37 @@ def test_addresses_cost_one_request_each(inventory: LocalInventory) -> None:
         "web-1.example.com",
         "0.00",
     )
+
+
+@pytest.mark.parametrize(
+    "action", [{"status": 502, "code": "upstream_error"}, {"patch": {"data": 7}}], ids=str
+)
+def test_a_server_whose_addresses_cannot_be_read_stays(
+    inventory: LocalInventory, action: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is named, and the next run asks again, also with a cache. With strict it is an error."""
+    monkeypatch.setattr(retry, "LONGEST_WAIT", 0.0)
+    options = {"addresses": True, **cached(inventory)}
+    _first, second, _third = inventory.order("web-1", "web-2", "web-3")
+    inventory.emulator.fault(action, path=f"^/servers/{second}/ips", times=10_000)
+    found = inventory.listed(options)
+    assert [host.get("hosting_addresses") is None for host in found.hosts.values()] == [False, True, False]
+    (warning,) = found.warnings
+    assert re.match(r"the addresses of server 'web-2' are not known: .*list_server_ips", warning)
+    with pytest.raises(AnsibleParserError, match="list_server_ips"):
+        inventory.listed({**options, "strict": True})
+    inventory.emulator.control("DELETE", "/faults")
+    assert all(host["hosting_addresses"] for host in inventory.listed(options).hosts.values())
+
+
+def test_after_three_lists_that_failed_no_other_is_asked_for(
+    inventory: LocalInventory,
+) -> None:
+    inventory.order(*(f"web-{number}" for number in range(5)))
+    inventory.emulator.fault({"patch": {"data": 7}}, path="/ips", times=10_000)
+    found = inventory.listed({"addresses": True})
+    assert (len(found.hosts), len(found.warnings)) == (5, 5)
+    assert len([line for line in inventory.requests() if "/ips" in line]) == 3
 
 
 @pytest.mark.parametrize("cache", [False, True])

@@ -110,6 +110,7 @@ options:
         C(hosting_addresses) or C(ansible_host), directly or through an extra variable, are applied after."
       - "Each is a dictionary with C(id) (C(server id/address id)), C(address), C(version), C(primary),
         C(ptr), C(gateway), C(netmask), C(price_monthly) and C(added_at)."
+      - If the addresses of a host cannot be read, a warning names it. With O(strict) that is an error.
     type: bool
     default: false
   connect_with:
@@ -351,7 +352,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         missing = [server for server in chosen if "addresses" not in server]
         if missing:
             for server, addresses in zip(missing, self._source.addresses(missing), strict=True):
-                known[server["id"]] = {**server, "addresses": addresses}
+                if addresses is not None:  # else the next run asks again
+                    known[server["id"]] = {**server, "addresses": addresses}
             self._kept(list(known.values()))
         return [known[server["id"]] for server in chosen]
 

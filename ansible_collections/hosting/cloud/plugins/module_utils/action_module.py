@@ -90,10 +90,7 @@ class CoreActionModule(HostingModule):
         """The task's result: the same fields whatever happened."""
         action = self.action
         empty: Any = [] if action.many else shown_fields(action.Result, {})
-        result: Json = {
-            "changed": done.changed,
-            action.result: empty if done.after is None else done.after,
-        }
+        result: Json = {"changed": done.changed, action.result: empty if done.after is None else done.after}
         if done.note:
             result["note"] = done.note
         if self.charges:

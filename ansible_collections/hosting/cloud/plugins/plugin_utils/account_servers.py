@@ -30,7 +30,8 @@ class Source:
     """Where an inventory reads.
 
     - ``options``: of the client, such as its key.
-    - ``strict``: raise for a server that cannot be read; else leave it out with a warning on ``display``.
+    - ``strict``: raise for a server that cannot be read; else leave it out, or its addresses, with a warning
+      on ``display``.
     """
 
     options: Values
@@ -49,19 +50,17 @@ class Source:
 
             # By id: a server that moves to the next page while the pages are read comes twice.
             found = {
-                server.id: {
-                    **shown(SERVER, from_api(server)),
-                    "location": server.location,
-                    "hostname": server.hostname,
-                }
-                for server in SERVER.listed(request, **filters)
+                one.id: {**shown(SERVER, from_api(one)), "location": one.location, "hostname": one.hostname}
+                for one in SERVER.listed(request, **filters)
             }
             return list(found.values())
 
-    def addresses(self, servers: Iterable[Server]) -> list[list[Json]]:
-        """The addresses of each server, one request each. Raises ``AnsibleParserError``."""
+    def addresses(self, servers: Iterable[Server]) -> list[list[Json] | None]:
+        """The addresses of each server, one request each; None for one whose list the service cannot give.
+        Raises ``AnsibleParserError``."""
+        in_a_row: list[Exception] = []
         with self._request() as request:
-            return [_addresses(request, server, self.display) for server in servers]
+            return [_addresses(request, server, self, in_a_row) for server in servers]
 
     @contextmanager
     def _request(self) -> Iterator[Request]:
@@ -75,8 +74,7 @@ class Source:
         from pulumi_hosting.session.session import Session
 
         try:
-            options = {**self.options, "user_agent": f"ansible {PLUGIN}"}
-            with client.Client(**options, read_only=True) as asked:
+            with client.Client(**self.options, user_agent=f"ansible {PLUGIN}", read_only=True) as asked:
                 # Not with the inventory that ansible-inventory prints.
                 asked.words = words()
                 asked.rate_limiter.on_wait = partial(self.display.display, stderr=True)
@@ -92,30 +90,37 @@ class Source:
             raise AnsibleParserError(str(error)) from None
 
 
-def _addresses(request: Request, server: Server, display: Any) -> list[Json]:
-    """Every address of a server, with its reverse DNS name."""
-    from pulumi_hosting.client.exceptions import ServiceState
+def _addresses(
+    request: Request, server: Server, source: Source, in_a_row: list[Exception]
+) -> list[Json] | None:
+    """Every address of a server, with its reverse DNS name; None if the service cannot give them now.
+    ``in_a_row``: the failures since the last list."""
+    from pulumi_hosting.client.exceptions import InvalidResponse, ServiceState, Unavailable
     from pulumi_hosting.exactly_once import address_list
     from pulumi_hosting.session.text import as_text
 
+    passing = () if source.strict else (InvalidResponse, Unavailable)
     if server["status"] in GONE:
         return []
     try:
+        if len(in_a_row) > 2:  # each took seconds of retries: the other servers are not asked
+            raise in_a_row[-1]
         found = address_list.of_server(request, server["id"]) or []
+        in_a_row.clear()
     except ServiceState as error:  # a server without a record in the panel has no addresses
-        display.v(f"{server['name']}: no addresses. {error}")
+        source.display.v(f"{server['name']}: no addresses. {error}")
         return []
+    except passing as error:
+        in_a_row.append(error)
+        source.display.warning(f"the addresses of server {server['name']!r} are not known: {error}")
+        return None
     return [
         {
             "id": f"{server['id']}/{ip.id}",
             "address": address_list.plain_address(ip.address),
             "version": ip.ip_version,
-            "primary": ip.primary,
-            "ptr": ip.ptr,
-            "gateway": ip.gateway,
-            "netmask": ip.netmask,
-            "price_monthly": as_text(ip.price_monthly),
-            "added_at": as_text(ip.added_at),
+            **{name: getattr(ip, name) for name in ("primary", "ptr", "gateway", "netmask")},
+            **{name: as_text(getattr(ip, name)) for name in ("price_monthly", "added_at")},
         }
         for ip in found
     ]

@@ -187,13 +187,16 @@ def _inputs(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_stored_keys(found: Mapping[str, Any]) -> None:
-    """A key in the configuration or among a provider's arguments is saved in the state."""
-    places = [name for name in found.get("config") or {} if name == "hosting:apiKey"]
+    """A key in the configuration or among a provider's arguments is saved in the state. A store's address
+    that is no secret of the configuration shows its password."""
+    config = found.get("config") or {}
+    places = [name for name in config if name == "hosting:apiKey"]
+    places += [name for name in config if name == "hosting:store" and "@" in str(config[name])]
     for step in found.get("steps") or ():
         if "pulumi:providers:" in step["urn"] and "apiKey" in _inputs(step.get("newState") or {}):
             places.append(step["urn"])
     if places:
         raise Stop(
-            f"an API key is stored with the stack ({', '.join(places)}). Next: remove it; the key comes from "
-            "the environment of the job"
+            f"an API key or password is stored with the stack ({', '.join(places)}). Next: remove it; it "
+            "comes from the environment of the job"
         )

@@ -265,7 +265,7 @@ def test_a_key_in_the_configuration_is_refused(ci: CI) -> None:
     ci.pulumi("config", "set", "hosting:apiKey", ci.live, "--secret", "--stack", "prod")
     ci.push("main", program("first"))
     assert ci.job("merge") == 1
-    assert "an API key is stored with the stack (hosting:apiKey)" in ci.printed
+    assert "an API key or password is stored with the stack (hosting:apiKey)" in ci.printed
     assert ci.ledger() == []
 
 

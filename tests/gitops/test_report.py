@@ -129,14 +129,18 @@ def test_a_replacement_is_one_change(tmp_path: Any, monkeypatch: pytest.MonkeyPa
     "content",
     [
         {"config": {"hosting:apiKey": "[secret]"}},
+        {"config": {"hosting:store": "redis://team:canary@store.example.com"}},
         {"steps": [step("create", "pulumi:providers:hosting", "own", apiKey="[secret]")]},
     ],
 )
 def test_a_key_that_the_state_would_hold_is_refused(
     content: dict[str, Any], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(Stop, match="an API key is stored with the stack"):
+    with pytest.raises(Stop, match="an API key or password is stored with the stack") as caught:
         preview(tmp_path, monkeypatch, **content)
+    assert "canary" not in str(caught.value)
+    for store in ("[secret]", "redis://store.example.com"):
+        preview(tmp_path, monkeypatch, config={"hosting:store": store})
 
 
 def test_what_a_test_key_may_not_read_is_named(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,8 @@ from pulumi_hosting.actions.periods import Moment, Period, moment
 from pulumi_hosting.actions.renewal import PaidAhead, Seen, until
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.models.field_types import optional
-from pulumi_hosting.client.exceptions import ApiError, InvalidInput, ServerBlocked
-from pulumi_hosting.exactly_once import catalog_reads
+from pulumi_hosting.client.exceptions import ApiError, InvalidInput
+from pulumi_hosting.exactly_once import catalog_reads, order_facts
 from pulumi_hosting.resources.base import OneOf, WholeNumber
 from pulumi_hosting.resources.server_fields import MOST_HOURS, ServerState
 from pulumi_hosting.resources.server_powers import SERVER
@@ -129,14 +129,7 @@ class ServerRenew(PaidAhead[ServerRenewInputs, ServerRenewed, m.Server, ServerSt
         return shown
 
     def is_outdated(self, request: Request, id: int, error: ApiError) -> bool:
-        if isinstance(error, ServerBlocked):
-            flags = self.fresh(request, id).flags
-            return flags is not None and flags.blocked is False
-        if error.code == "cancel_pending":
-            return self.fresh(request, id).status != "pending_cancel"
-        if error.code == "service_state":
-            return self.fresh(request, id).status in ("active", "stopped")
-        return False
+        return order_facts.is_outdated(request, str(id), error)
 
     def is_taken_back(self, request: Request, seen: Seen[m.Server], answer: m.RenewResult) -> bool:
         if answer.invoice_id is None or not self.is_unchanged(request, seen):

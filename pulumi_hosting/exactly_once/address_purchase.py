@@ -33,7 +33,7 @@ from typing import Any, Literal
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client import exceptions
-from pulumi_hosting.exactly_once import address_list, local_files
+from pulumi_hosting.exactly_once import address_list, local_files, order_facts
 from pulumi_hosting.exactly_once.idempotency_keys import (
     KEY_MEMORY,
     NONEXISTENT_ID,
@@ -347,7 +347,7 @@ class AddressPurchase(Purchase[m.IpAdded, address_list.Purchased]):
                 self.request, self.server_id
             )  # it was forgotten when this was answered
             return quote is not None and quote.extra_ips < quote.max_extra_ips
-        return False
+        return order_facts.is_outdated(self.request, self.server_id, error)
 
     def assigned(
         self, server: m.Server, key: str | None, before: Collection[str], number: int | None

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.client.exceptions import HostingError, NotFound
+from pulumi_hosting.client.exceptions import ApiError, HostingError, NotFound
 from pulumi_hosting.client.shared_store import SharedStore
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.exactly_once.generation import ORDER_PREFIX
@@ -221,6 +221,20 @@ def living_server(request: Request, id: str) -> m.Server | None:
     """The server, unless it is gone."""
     server = server_by_id(request, id)
     return None if server is None or server.is_gone else server
+
+
+def is_outdated(request: Request, id: str, error: ApiError) -> bool:
+    """Whether a refusal that speaks of the state of the server is an old one, by what the server shows now."""
+    if error.code not in ("server_blocked", "cancel_pending", "service_state"):
+        return False
+    server = living_server(request, id)
+    if server is None:
+        return False
+    if error.code == "server_blocked":
+        return server.flags is not None and server.flags.blocked is False
+    if error.code == "cancel_pending":
+        return server.status != "pending_cancel"
+    return server.status in ("active", "stopped")
 
 
 def purchase_of(request: Request, server: m.Server) -> m.Invoice | None:

@@ -8,6 +8,7 @@ import pytest
 
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.client import Client
+from pulumi_hosting.client.exceptions import Conflict, Forbidden
 from pulumi_hosting.planning import apply
 from pulumi_hosting.provider.adapter import Adapter
 from pulumi_hosting.provider.provider_session import ProviderSession
@@ -174,3 +175,23 @@ def test_what_an_interrupted_run_bought_leaves_the_limit_untouched(
     assert session.budget.total("EUR") == 0
     _, failures = adapter.check({}, {"serverId": server, "__identity": B})
     assert "maxCharge" in " ".join(failures.values())
+
+
+@pytest.mark.parametrize(
+    ("refused", "allowed"),
+    [
+        ({"status": "suspended"}, {"status": "active"}),
+        ({"status": "pending_cancel"}, {"status": "active"}),
+        ({"blocked": True}, {"blocked": False}),
+    ],
+)
+def test_a_refusal_for_the_state_of_the_server_ends_with_that_state(
+    harness: ResourceHarness, server: str, refused: dict[str, Any], allowed: dict[str, Any]
+) -> None:
+    harness.control("PATCH", f"/servers/{server}", refused)
+    for _ in range(2):
+        with pytest.raises((Conflict, Forbidden), match="add_server_ip"):
+            buy(harness, server)
+    harness.control("PATCH", f"/servers/{server}", allowed)
+    assert buy(harness, server).id == bought(harness)[0]
+    assert len(debits(harness)) == len(bought(harness)) == 1

@@ -207,7 +207,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
     def read(self, request: Request, id: str, last: DomainState | None = None) -> DomainState | None:
         """By number, or by name. An order that is accepted and not listed yet stays as it was recorded."""
         found = self._resolved(request, id)
-        if found is None and last is not None and is_under_way(last):
+        if found is None and last is not None and is_under_way(last) and not self._named(request, last.name):
             verdict = fate(request, last)
             if not verdict.is_over:
                 request.info(f"{last.name} was ordered, and is not among the domains of the account yet")
@@ -398,10 +398,9 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         """Turn auto-renew off, and say until when the domain stays. Raises where that cannot be done yet."""
         found = self._resolved(request, state.id)
         if found is None:
+            self._must_stand_nowhere_else(request, state)
             if is_under_way(state):
                 forget_order(request, state)
-            else:
-                self._must_stand_nowhere_else(request, state)
             return
         self._must_be_the_recorded_one(request, state, found, "nothing was changed")
         if found.auto_renew is not False:  # None: not known

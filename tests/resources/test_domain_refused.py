@@ -14,7 +14,7 @@ from pulumi_hosting.exactly_once import domain_order
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import check
 from pulumi_hosting.resources.domain_powers import DOMAIN
-from pulumi_hosting.session.errors import Failed, ResourceError, StillOrdered
+from pulumi_hosting.session.errors import Failed, NotOurs, ResourceError, StillOrdered
 from pulumi_hosting.session.request import Request
 from tests.resources.conftest import AtTheOrder, EmulatorClock, ResourceHarness
 
@@ -130,6 +130,20 @@ def test_one_whose_charge_is_kept_stops_the_deletion_and_says_where_the_money_is
     with pytest.raises(StillOrdered, match=re.escape(sentence(harness, False)) + "; nothing was deleted"):
         apply.delete(of, DOMAIN, state)
     assert waited(of) < 60
+
+
+@refunded
+@pytest.mark.parametrize("days", [0, 30])
+def test_one_that_was_registered_by_hand_after_the_refusal_is_another_domain(
+    harness: ResourceHarness, refund: bool, days: float
+) -> None:
+    state = pending(harness)
+    cancel(harness, refund)
+    new = harness.control("POST", "/domains", {"name": NAME})["id"]
+    later(harness, days)
+    assert apply.read(request(harness), DOMAIN, state) is None
+    with pytest.raises(NotOurs, match=f"is gone, and domain {new} has its name; nothing was changed"):
+        apply.delete(request(harness), DOMAIN, state)
 
 
 def test_no_charge_of_a_moment_ago_is_announced_for_an_order_that_was_cancelled(

@@ -245,8 +245,10 @@ class Owners:
         self, addresses: address_list.ServerAddresses, unowned: list[m.Ip], attempt: int
     ) -> Iterator[tuple[int, str, list[m.Ip]]]:
         """Purchases that this resource may have made, as noted here or as the account looked before: how many
-        had been paid before, the key, and the addresses that came afterwards."""
-        intent = self.intent()
+        had been paid before, the key, and the addresses that came afterwards. A key that brought another
+        address, which is deleted perhaps, brought none of these."""
+        intent, noted = self.intent(), self._notes().get("addresses", {})
+        spent = {noted[id]["purchase_key"] for id in noted.keys() - {str(ip.id) for ip in unowned}}
         if intent is not None:
             new = [ip for ip in unowned if address_list.is_new(ip, intent["before"])]
             if new and addresses.paid > intent["paid"]:
@@ -254,7 +256,8 @@ class Owners:
         for place, first in enumerate(unowned):
             for facts in addresses.possibly_before(len(addresses.extra) - addresses.extra.index(first)):
                 keys = address_list.keys_of(self.request, self.server_id, attempt, facts)
-                yield from ((facts.paid, key, unowned[place:]) for key in map(keys.key, range(_GENERATIONS)))
+                possible = [key for key in map(keys.key, range(_GENERATIONS)) if key not in spent]
+                yield from ((facts.paid, key, unowned[place:]) for key in possible)
 
     # --- parts
 

@@ -195,3 +195,19 @@ def test_a_refusal_for_the_state_of_the_server_ends_with_that_state(
     harness.control("PATCH", f"/servers/{server}", allowed)
     assert buy(harness, server).id == bought(harness)[0]
     assert len(debits(harness)) == len(bought(harness)) == 1
+
+
+@pytest.mark.parametrize("refunded", [True, False])
+def test_an_address_that_others_bought_after_the_own_one_was_deleted_is_not_its_own(
+    harness: ResourceHarness, server: str, refunded: bool
+) -> None:
+    own = buy(harness, server)
+    if refunded:
+        harness.control("POST", f"/invoices/{own.invoice_id}/refund", {})
+    harness.control("DELETE", f"/servers/{own.id.replace('/', '/ips/')}")
+    harness.control("POST", f"/servers/{server}/ips", {"bought": True})
+    with pytest.raises(ResourceError, match="has addresses of unknown origin"):
+        buy(harness, server, wait_timeout=1.0)
+    assert buy(harness, server, order_attempt=1).id != own.id
+    assert len(debits(harness)) == 2
+    assert len(bought(harness)) == 2

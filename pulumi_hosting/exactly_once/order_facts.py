@@ -224,11 +224,9 @@ def living_server(request: Request, id: str) -> m.Server | None:
 
 
 def is_outdated(request: Request, id: str, error: ApiError) -> bool:
-    """Whether a refusal that speaks of the state of the server is an old one, by what the server shows now."""
-    if error.code not in ("server_blocked", "cancel_pending", "service_state"):
-        return False
-    server = living_server(request, id)
-    if server is None:
+    """Whether a refusal that speaks of the server's state is an old one, by what the server shows now."""
+    speaks_of_it = error.code in ("server_blocked", "cancel_pending", "service_state")
+    if not speaks_of_it or (server := living_server(request, id)) is None:
         return False
     if error.code == "server_blocked":
         return server.flags is not None and server.flags.blocked is False

@@ -199,8 +199,9 @@ def find_tagged(
             and (request.age_of(server.created_at) or timedelta()) <= KEY_MEMORY
         ]
     if len(own) > 1:
+        named = ", ".join(repr(server.name) for server in own)
         raise AmbiguousMatch(
-            f"the ownership tag {ownership_tag(request.identity)} of this resource",
+            f"the ownership tag {ownership_tag(request.identity)} of this resource (on servers {named})",
             [str(server.id) for server in own],
             give="set adopt_id to the id",
         )

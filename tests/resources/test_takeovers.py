@@ -108,6 +108,18 @@ def test_beside_an_old_tagged_server_another_one_is_ordered_on_request_only(harn
     assert len(harness.living) == 2
 
 
+def test_of_several_with_the_tag_the_names_tell_which_is_meant(harness: ResourceHarness) -> None:
+    first = harness.order()
+    copy = {"name": "db", "notes": ownership_tag(IDENTITY)}
+    other = harness.control("POST", "/servers", copy)["id"]
+    with pytest.raises(
+        ResourceError, match=rf"\(on servers 'db', 'web-1'\) .*: ids {other}, {first.id}\. Next: set adopt_id"
+    ):
+        harness.order()
+    assert harness.order({**GOOD, "adopt_id": first.id}).id == first.id
+    assert harness.charges == 1
+
+
 def test_strict_takes_over_with_a_scope_or_on_request_only(harness: ResourceHarness) -> None:
     first = harness.order()
     with pytest.raises(

@@ -65,7 +65,7 @@ BUDGETS = {
         "the whole service: store, clock, handlers, control interface, both dialects, accounts from files",
     ),
     "pulumi_hosting/exactly_once": Budget(
-        1718, 2375, "a purchase of each good, found again after a kill at any request"
+        1718, 2390, "a purchase of each good, found again after a kill at any request"
     ),
     "pulumi_hosting/offline": Budget(
         5133, 4205, "Pulumi's engine; only what a recording of its CLI shows to be wrong is added"

@@ -11,9 +11,9 @@ from pydantic import AfterValidator, Field
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.values import check_host_name, id_number
-from pulumi_hosting.client.exceptions import NotFound
+from pulumi_hosting.client.exceptions import NotFound, ServiceState
 from pulumi_hosting.exactly_once import address_list
-from pulumi_hosting.exactly_once.order_facts import SNAPSHOT_AGE
+from pulumi_hosting.exactly_once.order_facts import SNAPSHOT_AGE, living_server
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import REPLACES, IdText
 from pulumi_hosting.resources.drift_fields import Drift
@@ -182,10 +182,10 @@ class PtrResource(
         self._must_be_recorded(request, state, server_id, wanted, "nothing was deleted", max_age=0.0)
         try:
             request.client.servers.ips.set_ptr(int(server_id), int(wanted), domain=None)
-        except NotFound:
-            # The address is gone, and its record with it: only the list shows that.
+        except (NotFound, ServiceState):
+            # The address or its server is gone, and the record with it: only the account shows that.
             ip = address_list.find(request, server_id, wanted, fresh=True)
-            if ip is not None and ip.ptr:
+            if ip is not None and ip.ptr and living_server(request, server_id) is not None:
                 raise
             return
         _remember(request, server_id, int(wanted), None)

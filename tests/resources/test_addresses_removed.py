@@ -16,6 +16,7 @@ from tests.resources.conftest import GOOD, ResourceHarness
 
 NOT_FOUND = {"status": 404, "code": "not_found"}
 BUSY = {"status": 409, "code": "operation_in_progress"}
+STATE = {"status": 409, "code": "service_state"}
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def test_an_address_is_released_through_a_lost_answer_and_a_busy_server(
     assert bought(harness) == []
 
 
-@pytest.mark.parametrize("action", [NOT_FOUND, BUSY, {"status": 502, "code": "upstream_error"}])
+@pytest.mark.parametrize("action", [NOT_FOUND, BUSY, STATE, {"status": 502, "code": "upstream_error"}])
 def test_a_record_that_is_still_there_was_not_cleared(
     harness: ResourceHarness, server: str, action: dict[str, Any]
 ) -> None:
@@ -80,6 +81,15 @@ def test_a_record_that_is_still_there_was_not_cleared(
     harness.control("DELETE", "/faults")
     remove(harness, PTR, state)
     assert records(harness) == []
+
+
+def test_a_record_went_with_a_server_that_is_deleted_and_still_listed(
+    harness: ResourceHarness, server: str
+) -> None:
+    harness.account.variant(deleted_servers="listed")
+    state = made(harness, PTR, server_id=server, domain="a.example.com")
+    harness.control("DELETE", f"/servers/{server}")
+    remove(harness, PTR, state)
 
 
 def test_a_deleted_server_names_the_addresses_that_go_with_it(harness: ResourceHarness, server: str) -> None:

@@ -14,7 +14,7 @@ from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.planning import paid_reads
 from pulumi_hosting.planning.check import Checked, check, unsendable
 from pulumi_hosting.planning.diff import NO_CHANGES, Diff, diff, is_same, refuse_forbidden
-from pulumi_hosting.planning.modes_and_scopes import guard, refuse_other_mode, with_id
+from pulumi_hosting.planning.modes_and_scopes import guard, refuse_other_mode, warn_of_scopes, with_id
 from pulumi_hosting.planning.plan import Action, Plan, PlanOptions, deletes_double, plan, predict
 from pulumi_hosting.planning.resolve_names import with_resolved_names
 from pulumi_hosting.resources import powers
@@ -320,16 +320,17 @@ def _ensure_change(
         named := [field for field in powers.natural_key(resource) if field in found.fields]
     ):
         _refuse_taken_name(request, resource, inputs, current, named[0])
-    if planned.action == "replaced":
-        if resource.replacement != "free":
-            raise Unchangeable(_cannot_change(resource, current, found, inputs))
-        inputs = _whole(resource, inputs, current)
-        if options.dry_run:
-            return Outcome("replaced", before, predict(resource, inputs, None), None, found)
+    is_new = planned.action == "replaced"
+    if is_new and resource.replacement != "free":
+        raise Unchangeable(_cannot_change(resource, current, found, inputs))
+    inputs = _whole(resource, inputs, current) if is_new else inputs
+    if options.dry_run:
+        warn_of_scopes(request, resource, "create" if is_new else "update")
+        after = predict(resource, inputs, None) if is_new else planned.predicted
+        return Outcome(planned.action, before, after, None, found)
+    if is_new:
         delete(request, resource, current)
         state = create(request, resource, inputs, wait=options.wait)
-    elif options.dry_run:
-        return Outcome("updated", before, planned.predicted, None, found)
     else:
         state = update(request, resource, current, inputs, found.fields)
     return Outcome(planned.action, before, state.shown(), state, found)
@@ -390,7 +391,9 @@ def ensure_absent(
             f"deleted via the API; auto-renew is off"
         )
         return Outcome("unchanged", None, None, None)
-    if not options.dry_run:
+    if options.dry_run:
+        warn_of_scopes(request, resource, "delete")
+    else:
         delete(request, resource, current)
         if id is None and current.id in request.gone:
             # The list that showed it was old: the name may be another object's by now.

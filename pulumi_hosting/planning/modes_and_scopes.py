@@ -54,6 +54,13 @@ def missing_scopes(
     if sandbox_of(resource) == "refused" and request.client.is_test_key:
         return None
     missing = sorted({*resource.scopes[verb]} - {*request.client.key_owner.get().scopes, *spared})
-    lacks = f"the API key lacks {', '.join(missing)}, needed to {verb} a {resource.title}"
+    an = "an" if resource.title.startswith("SSH") else "a"
+    lacks = f"the API key lacks {', '.join(missing)}, needed to {verb} {an} {resource.title}"
     those = "that scope" if len(missing) == 1 else "these scopes"
     return f"{lacks}. Next: give it {those}, or use another key" if missing else None
+
+
+def warn_of_scopes(request: Request, resource: AnyResource, verb: str) -> None:
+    """Say in a dry run that the key could not do it."""
+    if lacks := missing_scopes(request, resource, verb):
+        request.warn(lacks)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.client.exceptions import InvalidInput
-from pulumi_hosting.planning.apply import ApplyOptions, ensure
+from pulumi_hosting.planning.apply import ApplyOptions, ensure, ensure_absent
 from pulumi_hosting.resources.powers import Validated
 from pulumi_hosting.resources.takeover import Takeover
 from pulumi_hosting.session.cost import Cost
@@ -144,6 +144,27 @@ def test_missing_scopes_refuse_a_run_and_warn_a_dry_run() -> None:
     step = request(Client(scopes=()))
     assert ensure(step, Gadget(), A, options=DRY).action == "created"
     assert step.messages == [f"warning: {lacks}. Next: give it that scope, or use another key"]
+
+
+def test_a_dry_run_warns_of_missing_scopes_of_changes_and_deletions() -> None:
+    """The real run would be refused by the service."""
+    free = Gadget(state(), replacement="free")
+    for gadget, inputs, verb in (
+        (Gadget(state()), GadgetInputs(name="a", size=2, notes="new"), "update"),
+        (free, GadgetInputs(name="a", size=3), "create"),
+        (Gadget(state()), None, "delete"),
+    ):
+        step = request(Client(scopes=()))
+        if inputs is None:
+            ensure_absent(step, gadget, A, options=DRY)
+        else:
+            ensure(step, gadget, inputs, options=DRY)
+        (line,) = step.messages
+        assert line.startswith(f"warning: the API key lacks gadgets:write, needed to {verb} a gadget. Next: ")
+        assert gadget.log == []
+    step = request(Client(scopes=()))
+    ensure(step, Gadget(state(notes="mine")), A, options=DRY)
+    assert step.messages == []
 
 
 def test_what_a_new_object_needs_is_asked_for_only_when_one_is_made() -> None:

@@ -12,6 +12,7 @@ from pulumi_hosting.planning.modes_and_scopes import missing_scopes, with_id
 from pulumi_hosting.planning.plan import Plan, PlanOptions, plan
 from pulumi_hosting.resources.base import Inputs, State
 from pulumi_hosting.resources.powers import Validated
+from pulumi_hosting.resources.ssh_key import SSH_KEY
 from pulumi_hosting.resources.takeover import Takeover
 from pulumi_hosting.session.errors import Unchangeable
 from pulumi_hosting.session.request import Request
@@ -49,6 +50,8 @@ def test_the_scopes_that_a_key_lacks_are_named() -> None:
     assert "lacks b, needed to update" in str(lacks("update", "a"))
     assert "lacks c, needed to delete" in str(lacks("delete", "a", "b"))
     assert lacks("create", "a", "b", "x") is None
+    keyless = Client(scopes=("servers:read",))
+    assert "needed to create an SSH key. " in str(missing_scopes(request(keyless), SSH_KEY, "create"))
     assert lacks("read") is None
 
 

@@ -271,13 +271,15 @@ class ServerResource(
             state = self.ordered(request, state, inputs)
             request.ownership.add(request.identity, state.id)
         is_new = is_new or state.id in request.made | request.taken_over
+        # In a playbook another host's task may have ordered it, and received the password.
+        is_first = request.is_first(f"root password of server {state.id}")
         unkept = state.root_password is None or not (request.keeps_secrets or inputs.password is not None)
         if unkept and inputs.adopt_id is None and not inputs.ssh_key_ids:
             step = f"reset it: {request.client.words.reset.format(id=state.id)}"
             lost = f"server {state.id}: its generated root password was"
-            if not state.root_password:
+            if not state.root_password and is_first:
                 request.warn(f"{lost} not shown to this run. Next: {step}")
-            elif request.is_first("discarded password"):
+            elif state.root_password and request.is_first("discarded password"):
                 why = "discarded, like that of every server of this run, since root_password_file is not set"
                 request.warn(f"{lost} {why}. Next: {step}")
         state = self.set_power(request, self._set_late(request, state, inputs, is_new), inputs)

@@ -99,6 +99,26 @@ def test_a_tariff_without_stock_information_is_not_refused(
     assert any("does not say whether it is in stock" in line for line in harness.messages)
 
 
+def test_a_password_that_another_task_of_the_run_received_is_not_reported_as_lost(
+    harness: ResourceHarness,
+) -> None:
+    """Several hosts of a play order the same server: the advice to reset its password would be wrong."""
+    shown = set[str]()
+
+    def is_first(topic: str) -> bool:
+        is_new = topic not in shown
+        shown.add(topic)
+        return is_new
+
+    made = harness.order(is_first=is_first)
+    again = harness.order(is_first=is_first)
+    assert (again.id, bool(made.root_password), again.root_password) == (made.id, True, None)
+    assert not any("was not shown" in line for line in harness.messages)
+    harness.order()  # in another run, which received nothing
+    assert any("was not shown to this run" in line for line in harness.messages)
+    assert debits(harness) == 1
+
+
 @pytest.mark.parametrize("keeps_secrets", [True, False])
 def test_a_password_that_was_lost_with_its_answer_is_reported_with_the_remedy(
     harness: ResourceHarness, keeps_secrets: bool

@@ -110,12 +110,13 @@ class MonthlyBudget:
         so_far = known.get(cost.currency, Decimal("0.00"))
         if so_far + planned <= (self._amount or 0):
             return None
-        amount, fits = f"{cost.amount} {cost.currency}", planned <= (self._amount or 0)
+        also = f" and {others} for what else this run orders" if (others := planned - cost.amount) else ""
         next_month = (client.service_now().replace(day=1) + timedelta(days=32)).replace(day=1)
-        later = f", or wait until {next_month:%Y-%m-%d}" if fits else ""
+        later = f", or wait until {next_month:%Y-%m-%d}" if planned <= (self._amount or 0) else ""
         return (
-            f"{so_far} {cost.currency} were spent this month; with {amount} for {cost.what} they would be "
-            f"{so_far + planned}, and {self}; it is not ordered. Next: raise budget{later}"
+            f"{so_far} {cost.currency} were spent this month; with {cost.amount} {cost.currency} for "
+            f"{cost.what}{also} they would be {so_far + planned}, and {self}; it is not ordered. Next: raise "
+            f"budget{later}"
         )
 
 

@@ -186,6 +186,11 @@ def test_objects_of_a_new_server_are_priced_or_reported_as_unpriced(
     assert all(Decimal(result["charge"]["amount"]) > 0 for result in real[1:4])
 
 
+def test_an_unknown_price_names_the_limit_that_was_not_checked() -> None:
+    checked, _, _ = both(*CHAIN, budget="200.00/month")
+    assert "; budget was not checked for it" in checked[1]["warnings"][0]
+
+
 def test_an_empty_server_id_means_the_only_server_that_would_be_ordered() -> None:
     """A template for the id of a new server gives nothing in check mode."""
     emulated = Account()

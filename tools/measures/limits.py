@@ -71,7 +71,7 @@ BUDGETS = {
         5133, 4205, "Pulumi's engine; only what a recording of its CLI shows to be wrong is added"
     ),
     "pulumi_hosting/planning": Budget(
-        925, 1432, "check, diff, plan, apply, budget and what ends when, once for every frontend"
+        925, 1433, "check, diff, plan, apply, budget and what ends when, once for every frontend"
     ),
     "pulumi_hosting/provider": Budget(
         2901,

@@ -200,7 +200,7 @@ class OfServerModule(ResourceModule):
     def with_unknown_price(self, task: ModuleTask, result: Json) -> Json:
         """The result of a predicted purchase whose price is known only when the server exists. It is not
         shown as free."""
-        limit = "; max_charge was not checked for it" if task.budget.limited else ""
+        limit = f"; {task.budget.limited.split()[0]} was not checked for it" if task.budget.limited else ""
         task.warn(f"{unknown_price(self.resource, ['server_id'])}{limit}")
         return {**result, "charge": {"amount": None, "currency": None}}
 

@@ -391,6 +391,7 @@ class Adapter:
             self._request(olds).warn(refusals.stays(self.resource, id, olds))
             return
         self._claim(olds, olds, id)
+        chosen = id if replacements.has_newer(self._label(olds), id) else ""
         try:
             state, request = self._recorded(id, olds)[1], self._request(olds)
             if awaited := replacements.awaited(self.resource, id, self._label(olds)):
@@ -401,10 +402,10 @@ class Adapter:
             self.session.due.pop((kind, id), None)
         except errors.NotOurs as error:
             if not replacements.is_recorded((kind, error.id), error.tag, olds.get(names.ENTRY)):
-                raise refusals.advised(self.resource, error, olds, self.urn) from None
+                raise refusals.advised(self.resource, error, olds, self.urn, chosen) from None
             self._request(olds).warn(refusals.stays(self.resource, id, olds))
         except errors.StillOrdered as ordered:
-            raise refusals.advised(self.resource, ordered, olds, self.urn) from None
+            raise refusals.advised(self.resource, ordered, olds, self.urn, chosen) from None
 
     # --- parts
 

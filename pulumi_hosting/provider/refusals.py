@@ -132,13 +132,18 @@ def not_replaced(
     )
 
 
+Left = NotOurs | StillOrdered | WaitTimeout
+"""Why an object is left as it is."""
+
+
 def advised(
-    resource: AnyResource, error: NotOurs | StillOrdered | WaitTimeout, olds: PropertyValues, urn: str | None
+    resource: AnyResource, error: Left, olds: PropertyValues, urn: str | None, chosen: str = ""
 ) -> ResourceError:
     """With its next step: how to leave the object alone and how to take it over, or back; how to let the
-    declaration go, though what was paid may still come.
+    declaration go, though what was paid may still come. ``chosen``: the id of the entry, if a newer one has
+    the same URN: Pulumi then asks for it, and only in a terminal.
     """
-    forget = _forget(resource, olds, urn)
+    forget = _forget(resource, olds, urn) + (f" in a terminal, choosing {chosen}," if chosen else "")
     if not isinstance(error, NotOurs):
         text = f"{error}; or {forget}, which leaves it to the account"
         return WaitTimeout(text, id=error.id) if isinstance(error, WaitTimeout) else ResourceError(text)

@@ -126,6 +126,11 @@ class Replacements:
         with self._lock:
             return self._declared.get(label)
 
+    def has_newer(self, label: str, id: str) -> bool:
+        """Whether the stack has a newer entry of the declaration than the one of this object."""
+        declared = self.of(label)
+        return declared is not None and (declared.made or getattr(declared.state, "id", id) != id)
+
     def awaited(self, resource: AnyResource, id: str, label: str) -> Declaring | None:
         """The declaration of the object, if another one is to be made in its place and is not there yet."""
         with self._lock:

@@ -65,6 +65,16 @@ def test_a_server_that_was_ordered_by_hand_is_not_touched(account: Account, late
     assert account.living_ids == [web.id, id]
 
 
+def test_the_advice_for_the_older_of_two_entries_says_which_one_to_choose(account: Account) -> None:
+    """Of a URN that names two, ``pulumi state delete`` asks in a terminal, and fails elsewhere."""
+    web = provider_process(account).create("server", "web", WEB)
+    older, later = replace(web, id=by_hand(account)), provider_process(account)
+    assert not later.of("server").diff(web.id, web.outputs, later.check("server", "web", WEB)).changes
+    with pytest.raises(NotOurs, match=rf"delete 'urn:\S+' in a terminal, choosing {older.id}, leaves it as"):
+        later.delete("server", older)
+    assert account.living_ids == [web.id, older.id]
+
+
 def test_another_stacks_server_is_neither_renamed_nor_deleted(account: Account) -> None:
     web = provider_process(account).create("server", "web", WEB)
     process = provider_process(account)

@@ -177,9 +177,9 @@ AskAgain = Callable[[str, str], Any] | None
 
 
 class ReadPage(Protocol):
-    """Asks for the page at a cursor; None: the first."""
+    """Asks for the page of a list at a cursor; None: the first."""
 
-    def __call__(self, *, cursor: str | None) -> Page[Any]: ...
+    def __call__(self, operation: str, /, *, cursor: str | None) -> Page[Any]: ...
 
 
 class AccountSnapshot:
@@ -217,7 +217,7 @@ class AccountSnapshot:
             return _lists(self._storage.load(part))
 
     def find(
-        self, part: str, operation: str, key: str, page: ReadPage, now: Now, max_age: float, at_once: int = 1
+        self, part: str, operation: str, key: str, max_age: float, page: ReadPage, now: Now, at_once: int = 1
     ) -> Any:
         """One object as a list shows it, at most ``max_age`` seconds old; None: it must be read singly, and
         what that shows must be applied. ``at_once``: the pages that are read before anything is singly."""
@@ -287,7 +287,7 @@ class AccountSnapshot:
                     break
                 try:
                     with self._asking(part):
-                        found = page(cursor=kept.cursor or None)
+                        found = page(operation, cursor=kept.cursor or None)
                 except BaseException:
                     self.forget(part)
                     raise

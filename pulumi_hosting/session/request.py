@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from pulumi_hosting.client.client import Client
@@ -163,10 +163,10 @@ class Request:
         """An answer that everything in this session may share for ``max_age`` seconds."""
         return self.reads.get(key, fetch, self.clock.monotonic, max_age)
 
-    def by_id(self, part: str, operation: str, id: str, max_age: float) -> Any:
-        """The object as a list of the snapshot shows it, at most ``max_age`` seconds old; None: it must be
-        read singly. So must one that is gone: no list shows that.
-        """
-        page, now = self.session.page(operation), self.clock.monotonic
+    @property
+    def by_id(self) -> Callable[[str, str, str, float], Any]:
+        """Finds an object: its part of the snapshot, its list, its id, and how many seconds old it may be.
+        None: it must be read singly. So must one that is gone: no list shows that."""
         at_once = 0 if self.name_is_identity else 1  # a task of a playbook seldom asks for more than one
-        return self.reads.snapshot.find(part, operation, id, page, now, max_age, at_once)
+        find, now = self.reads.snapshot.find, self.clock.monotonic
+        return partial(find, page=self.session.page, now=now, at_once=at_once)

@@ -75,10 +75,9 @@ class Session:
 
     def listed(self, part: str, operation: str, max_age: float) -> list[Any]:
         """One list of a part: see ``AccountSnapshot.listed``."""
-        return self.reads.snapshot.listed(
-            part, operation, self.page(operation), self.clock.monotonic, max_age
-        )
+        return self.reads.snapshot.listed(part, operation, self.page, self.clock.monotonic, max_age)
 
-    def page(self, operation: str) -> ReadPage:
+    @property
+    def page(self) -> ReadPage:
         """Asks for a page of a list, the one at a ``cursor``."""
-        return partial(self.client.call, operation, query={"limit": WALK_LIMIT})
+        return partial(self.client.call, query={"limit": WALK_LIMIT})

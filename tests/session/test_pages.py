@@ -28,7 +28,7 @@ class Account:
         self.snapshot = AccountSnapshot()
         self.requests, self.now = 0, 0.0
 
-    def page(self, *, cursor: str | None) -> m.Page[Any]:
+    def page(self, operation: str, /, *, cursor: str | None) -> m.Page[Any]:
         self.requests += 1
         start = int(cursor or 0)
         rows = [server(id) for id in self.ids[start : start + PAGE]]
@@ -36,7 +36,7 @@ class Account:
         return m.Page[Any](data=rows, next_cursor=str(start + PAGE) if more else None)
 
     def found(self, id: int) -> Any:
-        return self.snapshot.find(*LIST, str(id), self.page, lambda: self.now, 60.0)
+        return self.snapshot.find(*LIST, str(id), 60.0, self.page, lambda: self.now)
 
     def read(self, id: int) -> None:
         """As an engine reads it: from the list, else singly."""
@@ -101,7 +101,7 @@ def test_single_reads_of_two_kinds_count_together() -> None:
     for id in (1, 2, 3):
         servers.read(id)
     for id in range(1, 201):
-        domains.snapshot.find("domains", "list_domains", str(id), domains.page, lambda: 0.0, 60.0)
+        domains.snapshot.find("domains", "list_domains", str(id), 60.0, domains.page, lambda: 0.0)
     assert (servers.requests, domains.requests) == (1 + 3, 2)
 
 
@@ -130,13 +130,13 @@ def test_what_was_written_is_read_singly_until_its_new_form_is_known() -> None:
 def test_a_write_while_a_page_is_under_way_is_newer_than_the_page() -> None:
     account = Account(1000)
 
-    def page(*, cursor: str | None) -> m.Page[Any]:
-        found = account.page(cursor=cursor)
+    def page(operation: str, /, *, cursor: str | None) -> m.Page[Any]:
+        found = account.page(operation, cursor=cursor)
         account.snapshot.apply(Change("set", *LIST, "1000", server(1000, name="new")))
         account.snapshot.apply(Change("delete", *LIST, "999"))
         return found
 
-    assert account.snapshot.find(*LIST, "1000", page, lambda: 0.0, 60.0).name == "new"
+    assert account.snapshot.find(*LIST, "1000", 60.0, page, lambda: 0.0).name == "new"
     assert account.snapshot.row(*LIST, "999", 0.0, 60.0) is None
 
 
@@ -166,24 +166,24 @@ def test_pages_do_not_stand_for_a_whole_part() -> None:
 def test_a_task_of_a_playbook_begins_with_single_reads() -> None:
     account = Account(1000)
     for id in (1, 2, 3):
-        assert account.snapshot.find(*LIST, str(id), account.page, lambda: 0.0, 60.0, 0) is None
+        assert account.snapshot.find(*LIST, str(id), 60.0, account.page, lambda: 0.0, 0) is None
     assert account.requests == 0
-    account.snapshot.find(*LIST, "4", account.page, lambda: 0.0, 60.0, 0)
+    account.snapshot.find(*LIST, "4", 60.0, account.page, lambda: 0.0, 0)
     assert account.requests == 10
 
 
 def test_a_page_that_fails_is_asked_for_again() -> None:
     account = Account(50)
 
-    def fail(*, cursor: str | None) -> m.Page[Any]:
+    def fail(operation: str, /, *, cursor: str | None) -> m.Page[Any]:
         raise TransportError("lost", outcome_unknown=False)
 
     with pytest.raises(TransportError):
-        account.snapshot.find(*LIST, "1", fail, lambda: 0.0, 60.0)
+        account.snapshot.find(*LIST, "1", 60.0, fail, lambda: 0.0)
     account.read(1)
     assert account.requests == 1
 
 
 def test_a_damaged_object_is_read_singly() -> None:
     page = m.Page[Any].model_construct(data=[Damaged("list_servers", 1, "no name")], next_cursor=None)
-    assert AccountSnapshot().find(*LIST, "1", lambda cursor: page, lambda: 0.0, 60.0) is None
+    assert AccountSnapshot().find(*LIST, "1", 60.0, lambda operation, /, cursor: page, lambda: 0.0) is None

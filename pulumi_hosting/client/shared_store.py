@@ -360,7 +360,7 @@ class OpenFile:
             if time.monotonic() > until:
                 raise TimeoutError(f"another process holds the file of {self._what}")
             # from half to all of it; the generator of the module random is the program's
-            time.sleep(pause * (0.5 + os.urandom(1)[0] / 512))
+            time.sleep(pause * (0.5 + os.urandom(1)[0] / 510))
             pause = min(pause * 2, 0.01)
         return self._file
 

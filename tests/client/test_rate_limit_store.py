@@ -201,14 +201,9 @@ class Lock:
 
 
 def waited(store: StateFile, monkeypatch: pytest.MonkeyPatch, looks: float, part: float = 1.0) -> list[float]:
-    time = FakeTime()
+    time, drawn = FakeTime(), bytes([round((part - 0.5) * 510)])
     monkeypatch.setattr(stores, "time", SimpleNamespace(monotonic=time.clock, sleep=time.sleep))
-
-    def uniform(least: float, most: float) -> float:
-        assert (least, most) == (0.5, 1.0)
-        return part
-
-    monkeypatch.setattr(stores, "random", SimpleNamespace(uniform=uniform))
+    monkeypatch.setattr("os.urandom", lambda size: drawn)
     monkeypatch.setattr(file_of(store), "_lock", Lock(looks))
     monkeypatch.setattr(file_of(store), "_unlock", lambda file: None)
     try:

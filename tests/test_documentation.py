@@ -48,6 +48,11 @@ def tracked() -> list[str]:
     return [f"/{name}" for name in listed.stdout.split("\0") if name and (ROOT / name).exists()]
 
 
+def test_no_file_holds_the_marks_of_a_merge_that_was_not_finished() -> None:
+    marks = ["git", "grep", "-nE", "^(<{7}|>{7}) "]
+    assert not subprocess.run(marks, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+
+
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_files_and_folders_that_a_page_names_exist(page: Path) -> None:
     files = tracked()

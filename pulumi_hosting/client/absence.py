@@ -15,7 +15,8 @@ from pulumi_hosting.client.exceptions import (
     RedirectRefused,
 )
 
-_ME = "get_me"
+ME = "get_me"
+"""The operation whose answer shows whose key it is."""
 
 
 def depends_on_owner(error: HostingError, operation: Operation) -> bool:
@@ -24,7 +25,7 @@ def depends_on_owner(error: HostingError, operation: Operation) -> bool:
         return False
     row = operations.BY_ID.get(operation.id)
     # A 404 of an operation that the table does not have may be about an object too.
-    return operation.id != _ME and (row is None or "not_found" in row.error_codes)
+    return operation.id != ME and (row is None or "not_found" in row.error_codes)
 
 
 def judged(
@@ -33,7 +34,7 @@ def judged(
     """The error that a 404 is: ``error`` itself, a ``NotFound``, only if this service is known to be the
     API: if the owner of the key ``is_known``. ``reason``: why asking for the owner failed."""
     is_foreign = error.code == NO_ENVELOPE
-    if operation.id == _ME or not (is_known or depends_on_owner(error, operation)):
+    if operation.id == ME or not (is_known or depends_on_owner(error, operation)):
         return _no_api(error, base_url)
     if is_foreign:
         error._remedy = "check the proxies on the way to the base URL, then {again}"

@@ -277,7 +277,7 @@ class Client(Services):
 
     def _observer(self, row: Operation) -> Callable[[HttpRequest, object], None] | None:
         """Who is told what came of a request."""
-        if row.id == "get_me":
+        if row.id == absence.ME:
             return self.key_owner.observe
         return self.observer if row.is_write or row.path.endswith("}") else None
 

@@ -132,12 +132,12 @@ def not_replaced(
     )
 
 
-Left = NotOurs | StillOrdered | WaitTimeout
+NotTouched = NotOurs | StillOrdered | WaitTimeout
 """Why an object is left as it is."""
 
 
 def advised(
-    resource: AnyResource, error: Left, olds: PropertyValues, urn: str | None, chosen: str = ""
+    resource: AnyResource, error: NotTouched, olds: PropertyValues, urn: str | None, chosen: str = ""
 ) -> ResourceError:
     """With its next step: how to leave the object alone and how to take it over, or back; how to let the
     declaration go, though what was paid may still come. ``chosen``: the id of the entry, if a newer one has

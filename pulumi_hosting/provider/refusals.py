@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 from pulumi_hosting.client.exceptions import CallError, HostingError
 from pulumi_hosting.planning.plan import cannot_answer
 from pulumi_hosting.provider import names
+from pulumi_hosting.provider.failures import WORDS
 from pulumi_hosting.provider.names import PropertyValues, class_of
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.resources.base import AnyResource, Inputs, State
@@ -176,7 +177,7 @@ def _forget(resource: AnyResource, olds: PropertyValues, urn: str | None) -> str
         project = parts[0].rpartition("@")[2]
         urn = f"urn:pulumi:{parts[1]}::{project}::{names.dynamic_token(resource.kind)}::{parts[3]}"
     elif urn is None:
-        return "pulumi state delete 'URN' (pulumi stack --show-urns names it)"
+        return WORDS.forget
     return f"pulumi state delete '{urn}'"
 
 

@@ -70,7 +70,8 @@ def turn_of_name(request: Request, name: str) -> Iterator[None]:
         since = abs(now - float(last.get("at") or 0))
         if last.get("process") != own and since < 2 * SNAPSHOT_AGE:
             # Times of the service are rounded. One that was killed in its turn may have sent an order since.
-            orders_and_servers(request, since - 2.0 if last.get("ended") else -1.0)
+            rounded = 2.0 if scope.store.spans_machines else 0.0
+            orders_and_servers(request, since - rounded if last.get("ended") else -1.0)
         local_files.write(scope, purpose, {"process": own, "at": now}, survives=False)
         try:
             yield

@@ -116,11 +116,16 @@ def test_two_stacks_with_one_name_on_one_machine_are_one_order_and_one_stop(
 def test_what_another_process_has_just_ordered_is_seen_in_spite_of_an_earlier_look(
     harness: ResourceHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    monkeypatch.setattr("pulumi_hosting.exactly_once.order_facts._time_of_all", lambda *_: now)
     late = harness.context(identity="pulumi:t/prod/server/web-1")
     SERVER.validate(late, GOOD, frozenset(GOOD))  # a preview that saw no such server
+    late.clock.sleep(1)
     with monkeypatch.context() as patched:
         patched.setattr("pulumi_hosting.exactly_once.order_facts._PROCESS", "another")
         harness.order()
+    late.clock.sleep(1)
+    now += timedelta(seconds=1)
     with pytest.raises(ResourceConflict):
         apply.create(late, SERVER, check(SERVER, GOOD).inputs)
     assert harness.charges == 1

@@ -25,7 +25,7 @@ WORDS = replace(
     key_setting="hosting:apiKey (refresh and destroy see a new one with --run-program)",
     base_url="HOSTING_BASE_URL or hosting:baseUrl",
     rate_limit_timeout="hosting:rateLimitTimeout",
-    forget="pulumi state delete 'URN' (pulumi stack --show-urns names it)",
+    forget="pulumi state delete 'URN' (pulumi stack export names it)",
 )
 """What advice names to the person who runs Pulumi."""
 

@@ -135,7 +135,7 @@ def test_a_live_key_changes_nothing_simulated(do: Callable[..., Any], simulated:
     assert str(caught.value) == (
         f"gadget a (id {simulated.id}) was only simulated, with a test key, and a live key must not touch "
         "it; nothing was sent. Next: use the test key that made it, or pulumi state delete 'URN' "
-        "(pulumi stack --show-urns names it)"
+        "(pulumi stack export names it)"
     )
     assert gadget.log == []
 

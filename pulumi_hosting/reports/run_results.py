@@ -239,8 +239,8 @@ _ACTIONS = {
 }
 """Operation of an engine → action. What is only read, or leaves the state alone, is no change."""
 
-# The severity, which Pulumi's CLI puts in front; the name, which a dynamic resource does.
-_FRONT = r"(?:warning: )?(?:(?P<name>.+?): )?"
+# The severity, which Pulumi's CLI puts in front; the name, which a dynamic resource does, before a severity.
+_FRONT = r"(?:warning: )?(?:(?P<name>.+?): )?(?:warning: )?"
 _PRICE = re.compile(
     _FRONT + r"(?:will|would) charge (?P<amount>[\d.]+) (?P<currency>\w*) \((?P<what>.*)\); run "
 )
@@ -381,7 +381,7 @@ def _beyond_limit(digest: JsonObject) -> Iterator[str]:
     for message in digest.get("diagnostics") or ():
         if line := _BEYOND_LIMIT.match(str(message.get("message") or "").strip()):
             name = line["name"] or str(message.get("urn") or "").rpartition("::")[2]
-            yield f"{name}: {line['what']}"
+            yield f"{name}: refused with a live key: {line['what']}"
 
 
 def _hidden(digest: JsonObject) -> int:

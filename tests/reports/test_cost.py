@@ -165,8 +165,9 @@ def test_what_a_reader_must_not_miss_comes_first(command: Command, tmp_path: Pat
     kept = change("server", "delete", {"id": "20004"})
     kept["oldState"]["retainOnDelete"] = True
     warning = (
-        "mail: with a live key it would be refused: 5.00 EUR were spent this month; with 5.00 EUR for VDS-1, "
-        "1 month they would be 10.00, and budget is 6.00/month; it is not ordered. Next: raise budget"
+        "mail: warning: with a live key it would be refused: 5.00 EUR were spent this month; with 5.00 EUR "
+        "for VDS-1, 1 month they would be 10.00, and budget is 6.00/month; it is not ordered. Next: raise "
+        "budget"
     )
     path = digest(
         tmp_path / "x.json",
@@ -189,8 +190,8 @@ def test_what_a_reader_must_not_miss_comes_first(command: Command, tmp_path: Pat
         "domain domain (70001) will not renew itself: it lapses on 2031-02-03",
         "server ip server_ip (20001/1) is deleted",
         "server ip mail (20001/2) is given up for a new one",
-        "mail: 5.00 EUR were spent this month; with 5.00 EUR for VDS-1, 1 month they would be 10.00, and "
-        "budget is 6.00/month",
+        "mail: refused with a live key: 5.00 EUR were spent this month; with 5.00 EUR for VDS-1, 1 month "
+        "they would be 10.00, and budget is 6.00/month",
     ]
     assert json.loads(command("cost", path, "--json", key="").stdout)["dangers"] == expected
     text = command("cost", path, key="").stdout.splitlines()
@@ -207,10 +208,14 @@ def test_a_missing_refund_is_no_refund_of_nothing(command: Command, tmp_path: Pa
     assert "delete  server  server  0.00 EUR  0.00 EUR   -5.00       not known" in answer.stdout
 
 
-def test_a_replacement_and_a_warning_as_the_cli_prints_them(command: Command, tmp_path: Path) -> None:
-    """Pulumi's CLI shows one step of a replacement, and puts the severity in front of a message."""
+@pytest.mark.parametrize("front", ["warning: server: ", "server: warning: "])
+def test_a_replacement_and_a_warning_as_the_cli_prints_them(
+    command: Command, tmp_path: Path, front: str
+) -> None:
+    """Pulumi's CLI shows one step of a replacement, and puts the severity in front of a message; a dynamic
+    resource puts it behind its name."""
     old = {"id": "20001", "priceMonthly": "5.00", "currency": "EUR", "refundQuote": {"amount": "4.00"}}
-    line = "warning: server: will charge 10.00 EUR (VDS-2, 1 month); run total 10.00 EUR, balance 1.00 EUR"
+    line = f"{front}will charge 10.00 EUR (VDS-2, 1 month); run total 10.00 EUR, balance 1.00 EUR"
     path = digest(
         tmp_path / "x.json",
         change("server", "replace", old, name="web", tariffId=2, os="debian-12"),

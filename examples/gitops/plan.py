@@ -54,13 +54,14 @@ class Change:
 
 @dataclass
 class Plan:
-    """What a run would change. ``error``: why that is not known, or not completely. ``unchecked``: lines for
-    reviewers. ``renewals``: what it charges to keep objects paid, beside the changes. ``source``: the JSON
-    that the plan was read from.
+    """What a run would change. ``error``: why that is not known, or not completely. ``unchecked``,
+    ``warnings``: lines for reviewers. ``renewals``: what it charges to keep objects paid, beside the changes.
+    ``source``: the JSON that the plan was read from.
     """
 
     changes: list[Change] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     renewals: Decimal = Decimal(0)
     error: str = ""
     details: str = ""

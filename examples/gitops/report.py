@@ -28,14 +28,15 @@ def summary_of(plans: Iterable[Plan]) -> str:
     return ", ".join(f"{count} to {action}" for action, count in sorted(counts.items())) or "nothing changes"
 
 
-def changes_table(plans: Iterable[Plan]) -> list[str]:
-    """Only what changes."""
+def changes_table(plans: Sequence[Plan]) -> list[str]:
+    """Only what changes, then what the previews warn of."""
     rows = []
     for change in sorted((change for plan in plans for change in plan.changes), key=lambda row: row.name):
         values = sorted(change.fields.items())
         fields = "; ".join(f"{name}: {_value(old)} → {_value(new)}" for name, (old, new) in values)
         rows.append((change.action, code(change.name), code(fields)))
-    return table(("Change", "What", "Fields"), rows) if rows else []
+    warnings = [f"- Warning: {code(line)}" for plan in plans for line in plan.warnings]
+    return [*(table(("Change", "What", "Fields"), rows) if rows else ()), *warnings]
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -68,7 +69,7 @@ def report_text(head: Sequence[str], details: Iterable[tuple[str, str]]) -> str:
 def redacted(text: str) -> str:
     """Without the secrets of this job."""
     for name in (*SECRET, *OF_THE_STATE):
-        if len(value := os.environ.get(name, "")) >= 8:
+        if len(value := os.environ.get(name, "").strip()) >= 8:  # as the commands read it
             text = text.replace(value, "[redacted]")
     return text
 

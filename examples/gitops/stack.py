@@ -45,8 +45,11 @@ class Stack:
         except ValueError:
             return Plan(error=last_line(done.output), details=done.output)
         _refuse_stored_keys(found)
-        messages = [str(item["message"]).strip() for item in found.get("diagnostics") or ()]
-        failures = [item["message"] for item in found.get("diagnostics") or () if item["severity"] == "error"]
+        said = [(item["severity"], str(item["message"]).strip()) for item in found.get("diagnostics") or ()]
+        messages = [text for _, text in said]
+        failures = [text for severity, text in said if severity == "error"]
+        # A dynamic resource says it in a line of the severity info.
+        warned = [text for severity, text in said if severity == "warning" or ": warning: " in text]
         renewals = {
             str(item.get("urn") or line["name"]): Decimal(line["amount"])
             for item in found.get("diagnostics") or ()
@@ -60,6 +63,7 @@ class Stack:
         return Plan(
             changes=changes,
             unchecked=unchecked,
+            warnings=[text.replace("warning: ", "", 1) for text in warned if text not in unchecked],
             renewals=sum(renewals.values(), Decimal(0)),
             error=last_line("\n".join(failures) or done.stderr) if done.code else "",
             details="\n".join([*messages, done.stderr]),

@@ -161,6 +161,21 @@ def test_only_what_changes_is_shown(tmp_path: Any, monkeypatch: pytest.MonkeyPat
     assert changes_table([Plan()]) == []
 
 
+def test_what_a_preview_warns_of_is_not_folded(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An update of a server that is gone has no other sign."""
+    said = [
+        {"severity": "info", "message": "web: would charge 5.00 EUR"},
+        {"severity": "info", "message": "mail: warning: server 20002 (mail) is gone"},
+        {"severity": "warning", "message": "warning: server 20003 (db) is gone"},
+        {"severity": "warning", "message": "warning: closed to this test key"},
+    ]
+    plan = preview(tmp_path, monkeypatch, diagnostics=said)
+    assert changes_table([plan]) == [
+        "- Warning: `mail: server 20002 (mail) is gone`",
+        "- Warning: `server 20003 (db) is gone`",
+    ]
+
+
 def test_long_details_lose_their_beginning() -> None:
     text = report_text(["head"], [("Run", "first " + "x" * LIMIT + " last"), ("Other", "short")])
     assert text.startswith("head")
@@ -185,7 +200,7 @@ def test_output_cannot_end_its_block_nor_ping_anybody() -> None:
 
 
 def test_secrets_of_the_job_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOSTING_LIVE_KEY", "vk_live_Zebra4711")
+    monkeypatch.setenv("HOSTING_LIVE_KEY", "vk_live_Zebra4711\n")
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "Zebra-4712")
     monkeypatch.setenv("HOSTING_STORE", "redis://:Zebra-4713@store")
     text = report_text(["vk_live_Zebra4711"], [("Run", "Zebra-4712, redis://:Zebra-4713@store")])

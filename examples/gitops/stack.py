@@ -136,10 +136,9 @@ class Stack:
             done = self.pulumi(environ, *step)
             text += f"$ pulumi {' '.join(step[:2])}\n{done.output}\n"
             if done.code:
-                raise Stop(
-                    f"stack {self.name} could not be removed: {last_line(done.output)}. Next: pulumi destroy "
-                    f"--stack {self.name}"
-                )
+                reason = last_line(done.output)
+                advice = "" if "Next: " in reason else f". Next: pulumi destroy --stack {self.name}"
+                raise Stop(f"stack {self.name} could not be removed: {reason}{advice}")
         return text
 
 

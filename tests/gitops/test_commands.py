@@ -76,6 +76,23 @@ def test_the_table_names_why_a_check_failed(
     )
 
 
+@pytest.mark.parametrize(
+    ("cause", "advice"),
+    [
+        ("error: no scope. Next: give it", "error: no scope. Next: give it"),
+        ("error: 502", "error: 502. Next: pulumi destroy --stack pr-7"),
+    ],
+)
+def test_one_next_step_for_a_stack_that_cannot_be_removed(
+    calls: Callable[[], list[tuple[str, str]]], script: Script, cause: str, advice: str
+) -> None:
+    listed = """[ "$2" != ls ] || echo '[{"name": "pr-7"}]'"""
+    script("PULUMI", f"case $1 in stack) {listed};; destroy) echo '{cause}'; exit 1;; esac")
+    with pytest.raises(plan.Stop) as caught:
+        pipeline.closed()
+    assert str(caught.value) == f"stack pr-7 could not be removed: {advice}"
+
+
 def test_a_command_is_named_when_it_begins_while_it_runs_and_when_it_ends(
     calls: Callable[[], list[tuple[str, str]]],
     script: Script,

@@ -76,10 +76,11 @@ class Playbook:
 
 def _failures(found: Mapping[str, Any]) -> list[str]:
     """The tasks that failed and are not ignored, with the codes of their errors."""
+    failed = [item for item in found["failures"] if not item.get("ignored")]
+    codes = [(item.get("failure") or {}).get("code") or "" for item in failed]
     return [
-        f"{item['task']}: {item['message']} {(item.get('failure') or {}).get('code') or ''}".strip()
-        for item in found["failures"]
-        if not item.get("ignored")
+        f"{item['task']}: {item['message']}" + (f" ({code})" if code not in item["message"] else "")
+        for item, code in zip(failed, codes, strict=True)
     ]
 
 

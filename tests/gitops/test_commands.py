@@ -175,7 +175,11 @@ def test_after_a_failed_check_run_there_is_no_audit(
     written = json.dumps({"failures": [failure]})
     ends = "echo '[ERROR]: no tariff 98'; exit 2"
     for body, reason in (
-        (f"echo '{written}' > $HOSTING_DRIFT_REPORT; {ends}", "web: no tariff 99 not_found"),
+        (f"echo '{written}' > $HOSTING_DRIFT_REPORT; {ends}", "web: no tariff 99 (not_found)"),
+        (
+            f"echo '{written.replace('99', '99 (404 not_found, x)')}' > $HOSTING_DRIFT_REPORT; {ends}",
+            "web: no tariff 99 (404 not_found, x)",
+        ),
         (ends, "[ERROR]: no tariff 98"),
     ):
         script("ANSIBLE_PLAYBOOK", body)

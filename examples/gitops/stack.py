@@ -16,6 +16,8 @@ RENEWAL = re.compile(
     r"(?:(?P<name>.+?): )?(?:warning: )?(?:will|would) charge (?P<amount>[\d.]+) \w* \(.* from \d{4}-"
 )
 """What the provider says of a renewal that keepPaid asks for; in front, the name of a dynamic resource."""
+GONE = re.compile(r"(.+?): warning: .*, and the state still has it")
+"""What a dynamic resource says of an object that is gone: an update, which changes nothing."""
 REPLACES = ("replace", "create-replacement", "delete-replaced")
 UNCHECKED = {
     "WebhookSubscription": "event types",
@@ -55,7 +57,8 @@ class Stack:
             for item in found.get("diagnostics") or ()
             if (line := RENEWAL.match(str(item["message"]).strip()))
         }
-        changes = [_change(step) for step in _changing(found.get("steps") or (), renewals)]
+        beside = {*renewals, *(line[1] for text in messages if (line := GONE.match(text)))}
+        changes = [_change(step) for step in _changing(found.get("steps") or (), beside)]
         unchecked = [text for text in messages if CLOSED_TO_TEST_KEYS.search(text)]
         if environ["HOSTING_API_KEY"].startswith("vk_test_"):
             kinds = [(change, change.name.partition(" ")[0]) for change in changes]
@@ -147,27 +150,28 @@ def program_config() -> list[str]:
     return [line.strip() for line in setting("PROGRAM_CONFIG", "").splitlines() if line.strip()]
 
 
-def _changing(steps: Iterable[Mapping[str, Any]], renewed: Container[str]) -> list[Mapping[str, Any]]:
+def _changing(steps: Iterable[Mapping[str, Any]], beside: Container[str]) -> list[Mapping[str, Any]]:
     """One step for each resource that changes: engines write a replacement as one step or as three."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for step in steps:
-        if step["op"] not in NO_CHANGE and _kind(step) != "Stack" and not _is_of_paid_time(step, renewed):
+        if step["op"] not in NO_CHANGE and _kind(step) != "Stack" and not _is_of_paid_time(step, beside):
             op = "replace" if step["op"] in REPLACES else step["op"]
             known = found.setdefault((step["urn"], op), {"urn": step["urn"], "op": op})
-            known |= {side: step[side] for side in ("oldState", "newState") if step.get(side)}
+            known |= {part: step[part] for part in ("oldState", "newState", "detailedDiff") if step.get(part)}
     return list(found.values())
 
 
-def _is_of_paid_time(step: Mapping[str, Any], renewed: Container[str]) -> bool:
-    """Whether nothing of the object is changed: its paid time is over, or it is renewed as keepPaid says.
-    Either may come between a review and the merge. ``renewed``: URNs, and names of dynamic resources."""
+def _is_of_paid_time(step: Mapping[str, Any], beside: Container[str]) -> bool:
+    """Whether nothing of the object is changed: its paid time is over, it is gone, or it is renewed as
+    keepPaid says. Each may come between a review and the merge. ``beside``: URNs of those that are renewed,
+    and names of dynamic resources that are renewed or gone."""
     old, new = step.get("oldState") or {}, step.get("newState") or {}
     is_over = (old.get("outputs") or {}).get("status") in ENDED
-    is_renewed = step["urn"] in renewed or step["urn"].rpartition("::")[2] in renewed
+    is_beside = step["urn"] in beside or step["urn"].rpartition("::")[2] in beside
     differs = {*(step.get("detailedDiff") or ())}
     if step["op"] != "update" or _inputs(old) != _inputs(new):
         return False
-    return is_over or differs == {"status"} or (is_renewed and differs <= {"status", "keepPaid"})
+    return is_over or differs == {"status"} or (is_beside and differs <= {"status", "keepPaid"})
 
 
 def _change(step: Mapping[str, Any]) -> Change:
@@ -175,6 +179,8 @@ def _change(step: Mapping[str, Any]) -> Change:
     before, after = _inputs(old), _inputs(new)
     facts = {"op": step["op"], "urn": step["urn"], "id": old.get("id", ""), "inputs": after}
     names = [name for name in {*before, *after} if new and before.get(name) != after.get(name)]
+    if not names:  # the account differs from the inputs, which are as before
+        before, names = old.get("outputs") or {}, [*(step.get("detailedDiff") or ())]
     fields = {name: (before.get(name), after.get(name)) for name in names}
     return Change(step["op"], f"{_kind(step)} {step['urn'].rpartition('::')[2]}", facts, fields)
 

@@ -64,6 +64,28 @@ def test_an_object_that_has_only_ended_is_no_change(tmp_path: Any, monkeypatch: 
     assert len(preview(tmp_path, monkeypatch, steps=[ended]).changes) == 1
 
 
+def test_an_object_that_is_gone_is_no_change(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a dynamic resource, whose update has no diff. A preview with a test key does not show it at all."""
+    gone = step("update", "pulumi-python:dynamic/hosting:Server", notes="a")
+    gone["oldState"] = json.loads(json.dumps(gone["newState"]))
+    line = "web: warning: server 20001 (web) is gone from the account, and the state still has it. Next: x"
+    said = [{"severity": "info", "message": line}]
+    found = preview(tmp_path, monkeypatch, steps=[gone], diagnostics=said)
+    assert (found.changes, found.warnings) == ([], [line.replace("warning: ", "")])
+    gone["newState"]["inputs"]["notes"] = "b"
+    assert len(preview(tmp_path, monkeypatch, steps=[gone], diagnostics=said).changes) == 1
+
+
+def test_drift_in_the_state_is_shown(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An update that failed records what the account has as outputs; the inputs stay as they are."""
+    drifted = step("update", notes="a")
+    drifted["oldState"] = json.loads(json.dumps(drifted["newState"]))
+    drifted["oldState"]["outputs"]["notes"] = "by hand"
+    drifted["detailedDiff"] = {"notes": {"inputDiff": False}}
+    (change,) = preview(tmp_path, monkeypatch, steps=[drifted]).changes
+    assert change.fields == {"notes": ("by hand", "a")}
+
+
 def test_a_renewal_is_beside_the_review(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Native resources name themselves by their URN, dynamic ones by their name in front of the line."""
     renewed = step("update", keepPaid="7d")

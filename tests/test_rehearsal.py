@@ -86,6 +86,20 @@ def test_the_error_of_a_failed_program_is_reported(warm: WarmPython, tmp_path: P
     assert "tariff_id" in done.stdout
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("warm")
+def test_what_a_program_protects_is_replaced_and_destroyed(tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: safe\nruntime: python\n", encoding="utf-8")
+    (tmp_path / "__main__.py").write_text(
+        "import pulumi\nfrom pulumi_hosting import Server\n"
+        "Server('web', tariff_id=1, os='debian-12', opts=pulumi.ResourceOptions(protect=True))\n",
+        encoding="utf-8",
+    )
+    done = rehearse(str(tmp_path), "--engine", "offline")
+    assert done.stdout.endswith("rehearsal: everything as expected\n"), done.stdout
+    assert re.search(r"^ok +repair \d .*: 1 replace", done.stdout, re.MULTILINE)
+
+
 @pytest.mark.parametrize("arguments", [("nowhere",), ("--engine", "steam", ".")])
 def test_wrong_arguments_are_one_line(arguments: tuple[str, ...]) -> None:
     refused = CliRunner().invoke(main, ["rehearse", *arguments])

@@ -180,7 +180,7 @@ def closed() -> int:
     if not os.environ.get("HOSTING_TEST_KEY"):
         print("there is no test key here (a fork has none), so there is no stack either")
         return 0
-    print(redacted(Stack(name).remove(sandbox(name))) or f"there is no stack {name}")
+    print(redacted(Stack(name).remove(sandbox(name)).output) or f"there is no stack {name}")
     return 0
 
 

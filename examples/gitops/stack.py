@@ -120,29 +120,30 @@ class Stack:
                     is_well, result = False, f"pulumi {step[0]}: {last_line(done.output)}"
                     break
         finally:
-            text += self.remove(environ)
+            removed = self.remove(environ)
+            text += removed.output
+        if is_well and removed.code:
+            is_well, result = False, f"pulumi destroy: {last_line(removed.output)}"
         return is_well, f"{text}\n{result}"
 
-    def remove(self, environ: Mapping[str, str]) -> str:
-        """Destroy and remove the stack, also when a job was cancelled in the middle of a command. What was
-        printed; empty if there is no such stack.
+    def remove(self, environ: Mapping[str, str]) -> Run:
+        """Destroy and remove the stack, also when a job was cancelled in the middle of a command. What cannot
+        be destroyed is forgotten: it is simulated, or the program adopted it and a test key cannot change it.
+        The code is that of the destruction. Nothing is printed if there is no such stack.
         """
         listed = self.pulumi(environ, "stack", "ls", "--json")
         if listed.code:
             raise Stop(f"the stacks cannot be listed: {last_line(listed.stderr)}")
         if self.name not in [row["name"].rpartition("/")[2] for row in json.loads(listed.stdout or "[]")]:
-            return ""
+            return Run(0, "")
         self.pulumi(environ, "cancel", "--yes")  # fails if nothing is locked
         self.pulumi(environ, "refresh", "--yes", "--skip-preview", "--clear-pending-creates")
-        text = ""
-        for step in (("destroy", "--yes", "--skip-preview"), ("stack", "rm", "--yes", self.name)):
-            done = self.pulumi(environ, *step)
-            text += f"$ pulumi {' '.join(step[:2])}\n{done.output}\n"
-            if done.code:
-                reason = last_line(done.output)
-                advice = "" if "Next: " in reason else f". Next: pulumi destroy --stack {self.name}"
-                raise Stop(f"stack {self.name} could not be removed: {reason}{advice}")
-        return text
+        self.pulumi(environ, "state", "unprotect", "--all", "--yes")
+        done = self.pulumi(environ, "destroy", "--yes", "--skip-preview")
+        gone = self.pulumi(environ, "stack", "rm", "--yes", *(["--force"] if done.code else []), self.name)
+        if gone.code:
+            raise Stop(f"stack {self.name} could not be removed: {last_line(gone.output)}")
+        return Run(done.code, f"$ pulumi destroy\n{done.output}\n")
 
 
 def program_config() -> list[str]:

@@ -376,6 +376,19 @@ def delete(stack: "OfflineStack", urn: str) -> None:
     click.echo("Resource deleted")
 
 
+@state.command()
+@with_stack
+@flag("--all", "every", help="All resources of the stack.", required=True)
+@yes_option
+def unprotect(stack: "OfflineStack", every: bool) -> None:
+    """Let protected resources be deleted and replaced, until the next `up` protects them again.
+
+    Example: pulumi-hosting offline state unprotect --all
+    """
+    stack.unprotect()
+    click.echo("All resources unprotected")
+
+
 @offline.group(
     cls=CommandGroup, invoke_without_command=True, short_help="Read and set a stack's configuration."
 )

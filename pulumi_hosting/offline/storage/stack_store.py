@@ -187,6 +187,14 @@ class StackStore:
                     raise OfflineError(f"{urn} is needed by {state.urn}; delete that first")
             self.save(snapshot)
 
+    def unprotect(self) -> None:
+        """Let every resource be deleted and replaced, as `state unprotect --all` does."""
+        with self.backend.locked(self.name):
+            snapshot = self.snapshot()
+            for state in snapshot.resources:
+                state.protect = False
+            self.save(snapshot)
+
     def outputs(self, *, show_secrets: bool = False) -> Properties:
         for state in self.snapshot().resources:
             if state.type == STACK_TYPE:

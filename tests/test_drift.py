@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pulumi_hosting.offline.model.property_values import SIGNATURE
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.drift_changes import Managed
 from pulumi_hosting.resources import RESOURCES
@@ -47,7 +48,10 @@ def test_declared_changes_are_control_calls(kind: str, emulator: Any) -> None:
 def test_only_managed_fields_are_changed_and_those_that_replace_come_last() -> None:
     resource = managed("server")
     assert resource.fields()[-1] == "os"
-    assert managed("webhook_subscription").fields() == ["url", "events", "description", "active"]
+    hook = managed("webhook_subscription")
+    assert hook.fields() == ["url", "events", "description", "active"]
+    hook.resource["inputs"]["url"] = {SIGNATURE: "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "v1:x"}
+    assert hook.fields() == ["events", "description", "active"]
     resource.resource["outputs"]["__managed"] = ["os", "power"]
     assert resource.fields() == ["power", "os"]
     resource.resource["inputs"]["rebuild"] = "forbid"  # the program refuses a repair

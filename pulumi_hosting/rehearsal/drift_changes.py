@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pulumi_hosting.api.casing import camel
+from pulumi_hosting.offline.model.property_values import SIGNATURE
 from pulumi_hosting.rehearsal.facts import JsonObject
 from pulumi_hosting.rehearsal.managed_objects import kind_of
 from pulumi_hosting.resources import RESOURCES
@@ -42,9 +43,10 @@ class Managed:
 
     def fields(self) -> list[str]:
         """The managed fields that can change outside and that an `up` repairs; those that need a replacement
-        last.
+        last. Without secrets: no engine names a secret field of a dynamic resource.
         """
         managed, given = self.resource["outputs"].get("__managed", ()), self.resource["inputs"]
+        managed = [field for field in managed if SIGNATURE not in str(given.get(camel(field)))]
         inputs = {field: given.get(camel(field)) for field in self.declaration.Inputs.model_fields}
         fields = [field for field in drifts(self.declaration.Inputs) if field in managed]
         repairs = {field: on_change(self.declaration, field, inputs) for field in fields}

@@ -89,7 +89,11 @@ def test_the_error_of_a_failed_program_is_reported(warm: WarmPython, tmp_path: P
 @pytest.mark.slow
 @pytest.mark.usefixtures("warm")
 def test_what_a_program_protects_is_replaced_and_destroyed(tmp_path: Path) -> None:
-    (tmp_path / "Pulumi.yaml").write_text("name: safe\nruntime: python\n", encoding="utf-8")
+    """And the limits of the project's file are those of the live account."""
+    limits = 'hosting:maxCharge: "0.00"\n  hosting:budget: 1.00/month\n'
+    (tmp_path / "Pulumi.yaml").write_text(
+        f"name: safe\nruntime: python\nconfig:\n  {limits}", encoding="utf-8"
+    )
     (tmp_path / "__main__.py").write_text(
         "import pulumi\nfrom pulumi_hosting import Server\n"
         "Server('web', tariff_id=1, os='debian-12', opts=pulumi.ResourceOptions(protect=True))\n",

@@ -91,6 +91,7 @@ class Rehearsal:
             self.base_url = emulator.base_url
             account = {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url}
             account |= dict.fromkeys(API_KEY_SOURCES, "")
+            account |= above_limits(self.program)
             # The passphrase of a rehearsal is no secret: the long derivation of its key would guard nothing.
             environ = {**account, **plugin_environ(Path(home)), WEAK_SECRETS: "true"}
             self.report(f"emulator: dialect {self.outcome.dialect}, at {emulator.base_url}")
@@ -255,6 +256,16 @@ class Rehearsal:
         """How to give the configuration that the program misses: the stack of a rehearsal is a new one."""
         for key in dict.fromkeys(key for message in messages for key in _MISSING_KEY.findall(message)):
             yield f"Next: pulumi-hosting rehearse {self.program} --config {key}=<value>"
+
+
+def above_limits(program: Path) -> dict[str, str]:
+    """Variables that come before the limits in a project's own file: those are limits of the live account."""
+    text = "".join(path.read_text(encoding="utf-8") for path in program.glob("Pulumi.y*ml"))
+    high = {
+        "maxCharge": ("HOSTING_MAX_CHARGE", "1000000.00"),
+        "budget": ("HOSTING_BUDGET", "1000000.00/month"),
+    }
+    return dict(variable for name, variable in high.items() if f"hosting:{name}" in text)
 
 
 def _succeeds(run: Run) -> bool:

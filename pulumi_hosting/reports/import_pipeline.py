@@ -32,5 +32,9 @@ def pipeline_of(directory: Path, form: str, service: Service) -> tuple[Steps, di
     scripts = [*source.glob("*.py"), source / "requirements.txt"]
     files = {root / target: text}
     files |= {root / "pipeline" / file.name: file.read_text(encoding="utf-8") for file in sorted(scripts)}
-    does = "then commit. It needs keys, environments and a wheel: docs/gitops.md, from step 2 on"
+    taken = {"native": "import_", "dynamic": "adopt_id"}.get(form)
+    without = (
+        f"first delete {taken}=… in the program: rehearsals do not have these objects. " if taken else ""
+    )
+    does = f"{without}Then commit. It needs keys, environments and a wheel: docs/gitops.md, from step 2 on"
     return ((f"{'' if is_there else 'git init && '}git add -A", does),), files

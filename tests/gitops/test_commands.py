@@ -52,8 +52,8 @@ def test_the_limit_is_that_of_the_live_account_alone(
     script("PULUMI", "[ $1 = preview ] && echo '{}' || echo '[]'")
     pipeline.pull_request()
     limits = {(arguments.partition(" ")[0], limit) for arguments, limit in calls()}
-    assert limits >= {("rehearse", "none"), ("preview", "25.00"), ("up", "none")}
-    assert {command for command, limit in limits if limit != "none"} == {"preview"}
+    assert limits >= {("rehearse", "none"), ("preview", "25.00"), ("up", "1000000.00")}  # above Pulumi.yaml's
+    assert {command for command, limit in limits if limit == "25.00"} == {"preview"}
 
 
 def test_the_table_names_why_a_check_failed(

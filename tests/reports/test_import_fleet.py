@@ -259,6 +259,7 @@ def test_a_pipeline_comes_with_it(
     answer = command("import", directory, "--form", form, "--pipeline", service)
     assert answer.exit_code == 0, answer.output
     assert "git add -A" in answer.stdout
+    assert ("first delete import_=… in the program" in answer.stdout) is (form == "native")
     text = (tmp_path / workflow).read_text()
     assert yaml.safe_load(text)
     assert "PROJECT: infra/shop" in text

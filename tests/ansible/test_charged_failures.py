@@ -236,6 +236,16 @@ def test_an_order_whose_answer_is_lost_counts_though_the_account_refuses_the_key
     assert failure["charge"] == {"amount": price, "currency": "EUR"}
 
 
+def test_what_the_budget_of_the_month_refuses_is_not_counted_as_charged() -> None:
+    emulated = Account()
+    emulated.control("PATCH", "/account", {"balance": "994.00"})  # 6.00 were spent
+    play = Play(emulated, budget="10.00/month", max_charge="8.00")
+    refused, bought = play("server", **SERVER), play("domain", name="example-1.de", budget=None)
+    assert "budget is 10.00/month; it is not ordered" in refused["msg"]
+    assert "charge" not in refused["failure"]
+    assert bought["charge"] == {"amount": "8.00", "currency": "EUR"}
+
+
 def test_a_file_that_cannot_be_written_is_no_defect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     emulated, file = Account(), tmp_path / "invoice.pdf"
     Play(emulated)("server", **SERVER)

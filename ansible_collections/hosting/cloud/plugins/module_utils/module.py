@@ -30,6 +30,8 @@ with suppress(ImportError):  # the task then says what is missing, and where
 
 
 IN_PROGRESS = "idempotency_in_progress"
+NOT_CHARGED = (ORDER_FAILED, "max_charge", "lock_timeout", "store_refused", "store_unavailable")
+"""Codes of purchases that were not sent, or not delivered."""
 
 
 class HostingModule(ABC):
@@ -161,10 +163,9 @@ def settle_charge(task: ModuleTask, result: Json) -> Json:
 
 def _was_refused(failure: Values) -> bool:
     """Whether the failure says that nothing was charged."""
-    if failure["code"] == ORDER_FAILED:
-        return True
-    refused = 400 <= (failure["status"] or 0) < 500 and failure["code"] != IN_PROGRESS
-    return refused and not failure.get("outcome_unknown")
+    code, is_refusal = failure["code"], 400 <= (failure["status"] or 0) < 500
+    is_known = code in NOT_CHARGED or (is_refusal and code != IN_PROGRESS)
+    return is_known and not failure.get("outcome_unknown")
 
 
 def as_charge(amount: str | None, currency: str | None) -> Json | None:

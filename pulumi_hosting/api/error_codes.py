@@ -33,7 +33,7 @@ _TABLE = """
 400 invalid_cursor | the page cursor is damaged or belongs to other filters | {again}, from the beginning
 400 idempotency_key_required | the operation needs an Idempotency-Key | report it to pulumi-hosting, which sends one
 400 os_not_allowed | the image cannot be installed on this tariff | choose an image listed for the tariff
-400 invalid_period | the period is not offered | use months 1, 3, 6 or 12, or hours on an hourly tariff
+400 invalid_period | the period is not offered | use months 1, 3, 6 or 12; on an hourly tariff hours, 1 if more are refused
 400 invalid_action | the action does not exist | use start, stop or restart
 400 upstream_rejected | the panel or registrar refused the request | read the message; nothing was saved
 401 invalid_token | the API key is not valid | check {api_key}, or create a key in the control panel

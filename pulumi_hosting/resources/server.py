@@ -296,7 +296,7 @@ class ServerBase(Resource[ServerInputs, ServerState]):
             done = "started" if starts else "stopped"
             raise ResourceError(
                 f"server {state.id} is {state.status} and cannot be {done}. Next: see why in the control "
-                "panel (an unpaid renewal, perhaps), or leave power out"
+                "panel (an unpaid renewal, perhaps)"
             )
         request.client.servers.power(int(state.id), action="start" if starts else "stop")
         after = self.until(request, state, lambda server: POWER.get(server.status) == inputs.power, 60.0)

@@ -345,7 +345,10 @@ class ServerResource(
 
     def is_same(self, request: Request, field: str, olds: Mapping[str, Any], after: Any) -> bool:
         """SSH keys are the same by fingerprint: a key that was made again has another id. Where ``olds`` are
-        only the former inputs and their keys are gone, the comparison with the state decides."""
+        only the former inputs and their keys are gone, the comparison with the state decides. The power of a
+        server that is suspended or cancelled is not shown."""
+        if field == "power":
+            return olds.get(field) is None and olds.get("status") in prepaid.ENDED
         if self.Inputs.trait(field).waits:
             return request.name_is_identity  # no state tells
         if field != "ssh_key_ids" or not after or not olds.get(field):
@@ -403,6 +406,8 @@ class ServerResource(
     def adjust_prediction(self, predicted: dict[str, Any], state: ServerState | None) -> dict[str, Any]:
         if state and predicted["name"] != state.name:
             predicted.pop("ownership_tag", None)  # it may be made of the name
+        if state and state.status in prepaid.ENDED:
+            predicted["power"] = state.power
         if state and predicted["power"] != state.power:
             # a stopped server's status is stopped, and active once it runs again
             predicted.pop("status", None)

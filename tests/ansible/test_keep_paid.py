@@ -78,6 +78,31 @@ def test_a_refusal_is_a_warning_and_the_next_run_tries_again(
     assert [row["status"] for row in account.objects(f"{module}s")] == ["active"]
 
 
+def test_the_power_of_a_suspended_server_does_not_keep_it_from_being_renewed(account: Account) -> None:
+    server = {**SERVER, "state": "started"}
+    Play(account)("server", **server)
+    account.advance(35 * DAY)
+    assert [row["status"] for row in account.objects("servers")] == ["suspended"]
+    predicted = Play(account, check_mode=True)("server", **server)
+    done, again = [Play(account)("server", **server) for _ in range(2)]
+    assert (done["changed"], again["changed"]) == (True, False)
+    assert predicted["diff"] == done["diff"]
+    assert [row["status"] for row in account.objects("servers")] == ["active"]
+
+
+@pytest.mark.parametrize("status", ["suspended", "pending_cancel"])
+def test_a_status_that_shows_no_power_is_no_difference(account: Account, status: str) -> None:
+    server = {"name": "web", "tariff_id": 1, "os": "debian-12", "state": "stopped"}
+    Play(account)("server", **server)
+    account.control("PATCH", "/servers/20001", {"status": status})
+    edited = {**server, "notes": "edited"}
+    predicted = Play(account, check_mode=True)("server", **edited)
+    done = Play(account)("server", **edited)
+    assert (predicted["server"]["power"], done["server"]["power"]) == (None, None)
+    account.control("PATCH", "/servers/20001", {"status": "active"})
+    assert [Play(account)("server", **edited)["changed"] for _ in range(2)] == [True, False]
+
+
 def test_a_time_that_is_no_shorter_than_the_period_is_refused(account: Account) -> None:
     result = Play(account)("server", **{**SERVER, "keep_paid": "30d"})
     assert "30d is not shorter than one paid period, 30 days" in result["msg"]

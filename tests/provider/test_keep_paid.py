@@ -67,6 +67,20 @@ def test_renewed_once_for_each_date(
     assert there["status"] == "active"
 
 
+def test_the_power_of_a_suspended_server_does_not_keep_it_from_being_renewed(
+    processes: Start, account: Account
+) -> None:
+    given = {**WEB, "autoRenew": False, "keepPaid": "7d", "power": "running"}
+    entry = processes().create("server", "one", given)
+    later(account, 35)
+    entry = processes().refresh("server", entry)
+    assert entry.outputs["status"] == "suspended"
+    renewed = up(processes(), "server", entry)
+    (there,) = account.objects("servers")
+    assert (there["status"], payments(account)) == ("active", 2)
+    assert up(processes(), "server", renewed) is renewed
+
+
 def test_auto_renew_that_is_covered_does_it(processes: Start, account: Account) -> None:
     web = processes().create("server", "web", {**WEB, "autoRenew": True, "keepPaid": "7d"})
     later(account, 25)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from pulumi_hosting.resources import ssh_ready
 from tests.ansible.in_process import Play
 from tests.support.account import Account
 
@@ -88,6 +89,25 @@ def test_the_power_of_a_suspended_server_does_not_keep_it_from_being_renewed(acc
     assert (done["changed"], again["changed"]) == (True, False)
     assert predicted["diff"] == done["diff"]
     assert [row["status"] for row in account.objects("servers")] == ["active"]
+
+
+@pytest.mark.parametrize("key", ["ssh-ed25519 AAAA", None])
+def test_a_suspended_server_is_renewed_before_it_is_waited_for(
+    account: Account, monkeypatch: pytest.MonkeyPatch, key: str | None
+) -> None:
+    address = {"address": "192.0.2.7", "primary": True}  # none of an emulated server, which is not asked
+    body = {"name": "web", "tariff_id": 1, "os": "debian-12", "auto_renew": False, "ips": [address]}
+    account.control("POST", "/servers", body)
+    account.advance(35 * DAY)
+    monkeypatch.setattr(ssh_ready, "missing_program", lambda: None)
+    monkeypatch.setattr(ssh_ready, "_asked", lambda request, ip: (key, "no route to host"))
+    play = Play(account, max_charge="9.00", wait_timeout=1)
+    done = play("server", **{**SERVER, "ready": "ssh"})
+    assert [row["status"] for row in account.objects("servers")] == ["active"]
+    assert (done["charge"]["amount"], [row["amount"] for row in account.ledger()]) == ("5.00", ["5.00"])
+    assert done["server"]["ssh_host_key"] == key
+    assert done.get("msg", "").startswith("" if key else "the server was renewed and was charged 5.00 EUR; ")
+    assert "5.00" in play("server", **{**SERVER, "name": "b"})["msg"]  # what the failed task paid counts
 
 
 @pytest.mark.parametrize("status", ["suspended", "pending_cancel"])

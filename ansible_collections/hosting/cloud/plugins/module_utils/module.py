@@ -163,9 +163,8 @@ def settle_charge(task: ModuleTask, result: Json) -> Json:
 
 def _was_refused(failure: Values) -> bool:
     """Whether the failure says that nothing was charged."""
-    code, is_refusal = failure["code"], 400 <= (failure["status"] or 0) < 500
-    is_known = code in NOT_CHARGED or (is_refusal and code != IN_PROGRESS)
-    return is_known and not failure.get("outcome_unknown")
+    refused = 400 <= (failure["status"] or 0) < 500 and failure["code"] != IN_PROGRESS
+    return not failure.get("outcome_unknown") and (refused or failure["code"] in NOT_CHARGED)
 
 
 def as_charge(amount: str | None, currency: str | None) -> Json | None:

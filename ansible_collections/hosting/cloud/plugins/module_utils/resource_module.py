@@ -110,10 +110,10 @@ class ResourceModule(HostingModule):
             task.hide_secrets_of(outcome.state)
         for remark in outcome.diff.remarks:
             task.warn(remark)
-        result = self.finish(task, request, outcome, self.result(task, desired, outcome))
+        result = self._kept_paid(task, request, checked.inputs, outcome, self.result(task, desired, outcome))
+        result = self.finish(task, request, outcome, result)  # may wait for what a renewal resumes
         if self.kind in NEVER_AGAIN and outcome.action in ("created", "deleted") and request.mode != "test":
             task.charge_name = self.change_name(task, outcome)
-        result = self._kept_paid(task, request, checked.inputs, outcome, result)
         if interrupted is not None:
             result = self.with_unreported(task, interrupted, outcome, result)
         if task.check_mode:  # at the end: what the task still reads is the account before it
@@ -158,6 +158,7 @@ class ResourceModule(HostingModule):
             sides = zip(("before", "after"), done.change, strict=True)
             there = result.get("diff") or {}
             result["diff"] = {side: {**there.get(side, {}), "renewal": change} for side, change in sides}
+        task.progress = TaskProgress(f"the {self.resource.title} was renewed", lambda: result)
         return result
 
     # --- what differs from one resource to another

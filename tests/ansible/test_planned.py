@@ -250,7 +250,9 @@ def test_prices_after_a_planned_deletion_are_the_least() -> None:
     assert shown[0] == "charge: 5.00 EUR\n"
     assert shown[2:] == ["charge: at least 5.00 EUR\n"] * 2
     assert [len(result["warnings"]) for result in results] == [0, 0, 1, 0]
-    assert play("balance_info")["balance"]["balance"] == "985.00"  # with the planned refund
+    domain = play("domain", name="example-1.com")  # no discount of servers
+    assert domain["diff"]["prepared"] == "charge: 12.00 EUR\n"
+    assert play("balance_info")["balance"]["balance"] == "973.00"  # with the planned refund
 
 
 def test_the_predicted_balance_falls() -> None:

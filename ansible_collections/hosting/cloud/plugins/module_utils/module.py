@@ -29,7 +29,6 @@ with suppress(ImportError):  # the task then says what is missing, and where
     from pulumi_hosting.session.snapshot_text import row_model
 
 
-IN_PROGRESS = "idempotency_in_progress"
 NOT_CHARGED = (ORDER_FAILED, "max_charge", "lock_timeout", "store_refused", "store_unavailable")
 """Codes of purchases that were not sent, or not delivered."""
 
@@ -113,7 +112,8 @@ def shown_fields(model: type[Record], values: Values) -> Json:
 
 def with_amounts(task: ModuleTask, result: Json) -> Json:
     """The result. What is charged and credited stands below its difference, which ``--diff`` shows."""
-    at_least = task.check_mode and result.get("charge") and task.memory.planned_objects("server")[2]
+    is_of_server = result.get("charge") and not {"domain", "invoice"} & result.keys()
+    at_least = is_of_server and task.check_mode and task.memory.planned_objects("server")[2]
     if at_least and task.memory.is_first("at least"):
         reason = "a discount for several servers may be lower after the deletions that this run plans"
         task.warn(f"an order may cost more than shown: {reason}")
@@ -163,7 +163,7 @@ def settle_charge(task: ModuleTask, result: Json) -> Json:
 
 def _was_refused(failure: Values) -> bool:
     """Whether the failure says that nothing was charged."""
-    refused = 400 <= (failure["status"] or 0) < 500 and failure["code"] != IN_PROGRESS
+    refused = 400 <= (failure["status"] or 0) < 500 and failure["code"] != "idempotency_in_progress"
     return not failure.get("outcome_unknown") and (refused or failure["code"] in NOT_CHARGED)
 
 

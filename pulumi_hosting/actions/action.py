@@ -42,7 +42,7 @@ from pulumi_hosting.planning import paid_reads
 from pulumi_hosting.planning.check import reasons
 from pulumi_hosting.planning.modes_and_scopes import guard, refuse_other_mode
 from pulumi_hosting.resources.base import AnyResource, I, IdText, Inputs, Record, Resource, S, State
-from pulumi_hosting.resources.powers import listed, mode_of, sandbox_of
+from pulumi_hosting.resources.powers import Remarked, listed, mode_of, sandbox_of
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import AmbiguousMatch, Failed, NoSuchObject, ResourceError
 from pulumi_hosting.session.request import Request
@@ -186,6 +186,8 @@ def act(
         approve(plan.cost)
         if dry_run and plan.cost is not None:
             paid_reads.remark_on_order(request, plan.cost)
+        if dry_run and plan.target is not None:
+            _warn_of_refusal(request, *plan.target)
     before, after = _stamped(request, action, plan.before), _stamped(request, action, plan.after)
     outcome = ActionOutcome(**{**vars(plan), "before": before, "after": after})
     if not dry_run and not plan.changed and (paid := _unreported(request, action, outcome)):
@@ -201,6 +203,14 @@ def act(
     purchase_journal.reported(request.unreported)
     after = _stamped(request, action, _each(result, lambda item: item.shown()))
     return replace(outcome, after=after, result=_each(result, partial(_marked, request)))
+
+
+def _warn_of_refusal(request: Request, resource: AnyResource, state: State) -> None:
+    """Say that nothing renews it, if staff locked it or its end is approved."""
+    what = resource.prepaid(request, state) if isinstance(resource, Remarked) else None
+    if what and (what.is_locked or what.is_cancelled):
+        line = paid_reads.remark(request, resource, state, {}).line
+        request.warn(f"it would be refused: {line or what.label}")
 
 
 def _each(found: Any, change: Callable[[Any], Any]) -> Any:

@@ -1,7 +1,9 @@
 """Renewals of servers and domains: which period is bought, and that it is bought once."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -141,6 +143,23 @@ def test_a_lock_and_a_cancellation_that_were_lifted_are_of_the_past(harness: Res
     harness.control("PATCH", f"/servers/{id}", {"status": "active"})
     assert do(harness, "server_renew", desired).changed
     assert charges(harness, CASES[0]) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"blocked": True}, r"is locked by the provider's staff.* Next: ask the provider why"),
+        ({"status": "pending_cancel"}, r"its cancellation is approved\. Next: ask the provider"),
+    ],
+)
+def test_a_dry_run_says_what_the_service_will_refuse(
+    harness: ResourceHarness, change: dict[str, Any], why: str
+) -> None:
+    id = server(harness)
+    harness.control("PATCH", f"/servers/{id}", change)
+    desired = {"id": id, "until": text(due(harness, id) + timedelta(days=1))}
+    do(harness, "server_renew", desired, dry_run=True)
+    assert re.match(rf"it would be refused: server {id} .*{why}", harness.messages[-1])
 
 
 def test_a_refusal_that_nothing_explains_ends(harness: ResourceHarness) -> None:

@@ -66,7 +66,8 @@ class Renewal:
             request.warn(f"not renewed, though keep_paid asks for it: {error}")
             key = self.action.result, self.inputs.id
             paid = paid_time_of(request).declared(key, self.renews)
-            if (event := paid.of(key)) is not None and (line := paid.warning(event)):
+            event = paid.of(key)
+            if event and not event.what.ended and (line := paid.warning(event)):  # else it was said
                 request.warn(line)
             return None
         return _with_date(done) if done.changed else None

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.resources import ssh_ready
-from tests.ansible.in_process import Play
+from tests.ansible.in_process import Play, ahead
 from tests.support.account import Account
 
 DAY = 86400
@@ -89,6 +89,22 @@ def test_the_power_of_a_suspended_server_does_not_keep_it_from_being_renewed(acc
     assert (done["changed"], again["changed"]) == (True, False)
     assert predicted["diff"] == done["diff"]
     assert [row["status"] for row in account.objects("servers")] == ["active"]
+
+
+def test_a_suspended_server_is_not_called_suspended_after_its_planned_renewal(account: Account) -> None:
+    Play(account)("server", **SERVER)
+    account.advance(35 * DAY)
+    play = Play(account, check_mode=True)
+    assert play("server_renew", name="web", until=ahead(60))["changed"]
+    assert play("server", **SERVER)["warnings"] == []
+
+
+def test_a_suspension_is_said_once_if_the_renewal_is_refused(account: Account) -> None:
+    Play(account)("server", **SERVER)
+    account.advance(35 * DAY)
+    account.control("PATCH", "/account", {"balance": "1.00"})
+    warnings = Play(account)("server", **SERVER)["warnings"]
+    assert [line.count(" is suspended ") for line in warnings] == [1, 0]
 
 
 @pytest.mark.parametrize("key", ["ssh-ed25519 AAAA", None])

@@ -79,7 +79,7 @@ def of_action(memory: RunMemory, kind: str, result: ActionOutcome) -> None:
         memory.predict(["charge", str(result.cost.amount)])
     if kind == "server_renew":
         fields = {"billing.next_due_at": result.reaches, "status": predicted["status"]}
-        memory.predict_change("server", predicted["id"], fields)
+        memory.predict_change("server", predicted["id"], {**fields, "flags.suspended": False})
     elif kind == "domain_renew":
         memory.predict_change("domain", predicted["id"], {"expires_at": result.reaches})
     elif kind in ("server_restart", "server_reinstall"):

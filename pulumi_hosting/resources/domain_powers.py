@@ -116,7 +116,18 @@ class DomainResource(
                 failures["auth_code"] = f"transfers of .{zone.ending} are not offered"
         elif not (zone.min_years or 1) <= desired.get("years", 1) <= (zone.max_years or 10):
             failures["years"] = f"must be {zone.min_years or 1} to {zone.max_years or 10} in this zone"
-        elif not failures and (existing := self._named(request, name)) is not None:
+        elif not failures:
+            existing = self._named(request, name)
+            if existing is None:
+                answer = request.shared(
+                    ("availability", name), lambda: request.client.domains.availability(name=name), 300.0
+                )
+                if answer.available:
+                    return failures
+                request.reads.forget("domains")  # another run may have registered it a moment ago
+                if (existing := self._named(request, name)) is None:
+                    reason = answer.reason or "it is not available"
+                    return {"name": f"{name} cannot be registered: {reason}"}
             is_found = request.name_is_identity or request.client.is_test_key
             if (
                 not is_found
@@ -124,12 +135,6 @@ class DomainResource(
                 and (refusal := self._not_ours(request, existing))
             ):
                 failures["name"] = refusal
-        elif not failures:
-            answer = request.shared(
-                ("availability", name), lambda: request.client.domains.availability(name=name), 300.0
-            )
-            if not answer.available:
-                failures["name"] = f"{name} cannot be registered: {answer.reason or 'it is not available'}"
         return failures
 
     def settle(self, request: Request, state: DomainState, inputs: DomainInputs) -> DomainState:

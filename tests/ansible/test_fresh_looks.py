@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.client.client import Client
-from tests.ansible.in_process import Play, account_problems, ahead
+from tests.ansible.in_process import Play, account_problems, ahead, charged
 from tests.ansible.test_playbooks import KEY_LINE, OTHER_LINE
 from tests.support.account import Account
 
@@ -101,3 +101,13 @@ def test_a_revoked_key_is_refused_from_then_on(check_mode: bool) -> None:
         "ssh_key": {"name": "first", "public_key": KEY_LINE},
     }.items():
         assert play(name, **options)["failure"]["code"] == "invalid_token", name
+
+
+def test_a_domain_that_another_run_registered_meanwhile_is_not_called_taken() -> None:
+    emulated = Account()
+    play = Play(emulated)
+    play("domain", name="other-example.com")  # the run has the list of domains from now on
+    Play(emulated)("domain", name="example.com")
+    found = play("domain", name="example.com")
+    assert (found["failed"], found["changed"], found["charge"]) == (False, False, None)
+    assert charged(emulated) == ["12.00", "12.00"]

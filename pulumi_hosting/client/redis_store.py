@@ -164,7 +164,7 @@ class Redis(SharedStore):
             socket_timeout=_ANSWER_SECONDS,
             socket_connect_timeout=_ANSWER_SECONDS,
             # once, after a connection that the server has closed meanwhile
-            retry=redis.retry.Retry(redis.backoff.NoBackoff(), 1),
+            retry=redis.retry.Retry(redis.backoff.NoBackoff(), 1, (redis.ConnectionError,)),
         )
         self._silent_until, self._reason = float("-inf"), ""
         self._failure: type[StoreUnavailable] = StoreUnavailable

@@ -1,6 +1,7 @@
 """The shared store of several machines: values, locks that are leases, processes, a server that is gone."""
 
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -396,3 +397,15 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_of_a_store_shows_its_password(machines: Machines) -> None:
     store = machines.machine()
     assert "hunter2" not in repr(store) + str(vars(store)) + repr(redis_store._stores)
+
+
+def test_a_server_that_hangs_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redis_store, "_ANSWER_SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as hung:
+        store = Redis(Secret(f"redis://127.0.0.1:{hung.getsockname()[1]}"))
+        with pytest.raises(StoreUnavailable):
+            store.read("it")
+        hung.settimeout(0.1)
+        hung.accept()[0].close()
+        with pytest.raises(TimeoutError):
+            hung.accept()

@@ -292,12 +292,6 @@ class ServerBase(Resource[ServerInputs, ServerState]):
         if inputs.power is None or state.power == inputs.power:
             return state
         starts = inputs.power == "running"
-        if state.power is None:
-            done = "started" if starts else "stopped"
-            raise ResourceError(
-                f"server {state.id} is {state.status} and cannot be {done}. Next: see why in the control "
-                "panel (an unpaid renewal, perhaps)"
-            )
         request.client.servers.power(int(state.id), action="start" if starts else "stop")
         after = self.until(request, state, lambda server: POWER.get(server.status) == inputs.power, 60.0)
         return after.model_copy(update={"power": inputs.power})

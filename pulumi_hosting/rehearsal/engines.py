@@ -150,7 +150,6 @@ class Stack:
         (self.program / f"Pulumi.{self.name}.yaml").unlink(missing_ok=True)
 
     def up(self, *flags: str) -> Run:
-        self.unprotect()
         return self._run_approved("up", *flags)
 
     def preview(self, *flags: str) -> Run:
@@ -160,7 +159,6 @@ class Stack:
         return self._run_approved("refresh", *flags)
 
     def destroy(self, *flags: str) -> Run:
-        self.unprotect()
         return self._run_approved("destroy", *flags)
 
     def _run_approved(self, command: str, *flags: str) -> Run:
@@ -168,7 +166,7 @@ class Stack:
         return self.run(command, *approved, *flags)
 
     def unprotect(self) -> None:
-        """Let what the program protects be replaced and destroyed: nothing of a rehearsal is worth it."""
+        """Let what the program protects be replaced and destroyed, until the next ``up``."""
         resources = [row for export in self.saved() for row in export["deployment"].get("resources") or ()]
         if any(row.get("protect") for row in resources):
             self.run("state", "unprotect", "--all", "--yes")

@@ -105,6 +105,7 @@ class Rehearsal:
                     self.stack.run("config", "set", key, value)
                 self._run_steps()
                 if self.outcome.failed and isinstance(self.stack, Stack):
+                    self.stack.unprotect()
                     self.stack.destroy()  # the program may have clean-up of its own
             finally:
                 self.stack.remove()
@@ -228,6 +229,8 @@ class Rehearsal:
         self.started(len(self.outcome.steps) + 1, self.steps, title)
         # The emulator's clock moves between steps, so that the limits per minute are not reached.
         self.control("POST", "/clock", {"advance": 60})
+        if isinstance(self.stack, Stack):
+            self.stack.unprotect()
         before, began = self.control.requests(), monotonic()
         run = act()
         seconds, sent = monotonic() - began, self.control.requests() - before

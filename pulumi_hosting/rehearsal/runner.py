@@ -230,7 +230,7 @@ class Rehearsal:
         # The emulator's clock moves between steps, so that the limits per minute are not reached.
         self.control("POST", "/clock", {"advance": 60})
         if isinstance(self.stack, Stack):
-            self.stack.unprotect()
+            self.stack.unprotect()  # drift and the end replace and destroy what the program protects
         before, began = self.control.requests(), monotonic()
         run = act()
         seconds, sent = monotonic() - began, self.control.requests() - before

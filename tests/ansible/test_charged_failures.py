@@ -244,6 +244,8 @@ def test_what_the_budget_of_the_month_refuses_is_not_counted_as_charged() -> Non
     assert "budget is 10.00/month; it is not ordered" in refused["msg"]
     assert "charge" not in refused["failure"]
     assert bought["charge"] == {"amount": "8.00", "currency": "EUR"}
+    assert [row["operation"] for row in emulated.control("GET", "/ledger")] == ["control", "register_domain"]
+    assert emulated.objects("servers") == []
 
 
 def test_a_file_that_cannot_be_written_is_no_defect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,3 +111,4 @@ def test_a_domain_that_another_run_registered_meanwhile_is_not_called_taken() ->
     found = play("domain", name="example.com")
     assert (found["failed"], found["changed"], found["charge"]) == (False, False, None)
     assert charged(emulated) == ["12.00", "12.00"]
+    assert {row["name"] for row in emulated.objects("domains")} == {"other-example.com", "example.com"}

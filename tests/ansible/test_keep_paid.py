@@ -89,6 +89,7 @@ def test_the_power_of_a_suspended_server_does_not_keep_it_from_being_renewed(acc
     assert (done["changed"], again["changed"]) == (True, False)
     assert predicted["diff"] == done["diff"]
     assert [row["status"] for row in account.objects("servers")] == ["active"]
+    assert [row["amount"] for row in account.ledger()] == ["5.00", "5.00"]
 
 
 def test_a_suspended_server_is_not_called_suspended_after_its_planned_renewal(account: Account) -> None:
@@ -97,6 +98,7 @@ def test_a_suspended_server_is_not_called_suspended_after_its_planned_renewal(ac
     play = Play(account, check_mode=True)
     assert play("server_renew", name="web", until=ahead(60))["changed"]
     assert play("server", **SERVER)["warnings"] == []
+    assert len(account.ledger()) == 1
 
 
 def test_a_suspension_is_said_once_if_the_renewal_is_refused(account: Account) -> None:
@@ -105,6 +107,7 @@ def test_a_suspension_is_said_once_if_the_renewal_is_refused(account: Account) -
     account.control("PATCH", "/account", {"balance": "1.00"})
     warnings = Play(account)("server", **SERVER)["warnings"]
     assert [line.count(" is suspended ") for line in warnings] == [1, 0]
+    assert [row["operation"] for row in account.ledger()] == ["create_server", "control"]
 
 
 @pytest.mark.parametrize("key", ["ssh-ed25519 AAAA", None])
@@ -137,6 +140,8 @@ def test_a_status_that_shows_no_power_is_no_difference(account: Account, status:
     assert (predicted["server"]["power"], done["server"]["power"]) == (None, None)
     account.control("PATCH", "/servers/20001", {"status": "active"})
     assert [Play(account)("server", **edited)["changed"] for _ in range(2)] == [True, False]
+    (there,) = account.objects("servers")
+    assert (there["status"], len(account.ledger())) == ("stopped", 1)
 
 
 def test_a_time_that_is_no_shorter_than_the_period_is_refused(account: Account) -> None:
